@@ -50,6 +50,8 @@ COMMANDS = {
     "ask": "Record a question to the person; stops are let through",
     "answer": "Record the person's answer",
     "run": "Run a stage or a pipeline, a fresh agent each iteration",
+    "runs": "The runs: list, show, stop, pause, logs, clean",
+    "lint": "Check stages and pipelines: each fault with file and line",
     "doctor": "Find out what is wrong; --fix rebuilds derived files",
     "demo": "Run a whole loop on a small project, without a model",
 }

@@ -194,8 +194,8 @@ def _unreadable(error: OSError | UnicodeDecodeError) -> str:
     return f"it cannot be read: {error.strerror}"
 
 
-def usable(found: Stage | Pipeline, faults: list[Fault]) -> None:
-    """Raises Damaged with the first error among the faults."""
+def usable(faults: list[Fault]) -> None:
+    """Raises Damaged with the first error among the faults of a definition."""
     wrong = [fault for fault in faults if fault.error]
     if wrong:
         fault = wrong[0]

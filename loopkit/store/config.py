@@ -9,7 +9,7 @@ import tomllib
 
 from ..core.journal import limits, settings
 from ..core.journal.errors import Damaged, UsageFault
-from . import trust
+from . import personal, trust
 from .origin import CONFIG, SETTINGS, Origin, digest
 
 #: The largest whole number that a setting takes.
@@ -35,7 +35,11 @@ _TAKES = {
     "approval_threshold": "a score from 0 to 100",
     "revision_threshold": "a score from 0 to 100, at most approval_threshold",
     "plan_review_failure": ", ".join(f'"{word}"' for word in settings.PLAN_REVIEW_FAILURES),
+    "notify": 'a command as a list of words, as in notify = ["notify-send", "{title}", "{text}"]',
+    "agents": "tables by name, [agents.<name>]",
 }
+#: Settings of runs; loops store the others when they start.
+_OF_RUNS = ("notify", "agents")
 
 
 def read(origin: Origin) -> dict:
@@ -43,11 +47,35 @@ def read(origin: Origin) -> dict:
     seconds; None for none), `approval`, settings.DEFAULTS, `blocklist` (experts that are not
     asked), `user` (whether the user's own learnings are recalled). Raises Damaged where the file
     cannot be read or parsed, UsageFault for an unknown key or a wrong value."""
+    values = _read(origin)
+    return {key: values[key] for key in values if key not in _OF_RUNS}
+
+
+def _read(origin: Origin) -> dict:
     path = os.path.join(origin.root, CONFIG)
     try:
         return parsed(origin.settings(), path)
     except OSError as error:
         raise Damaged(f"cannot read {path}: {error.strerror}", "fix or remove it") from None
+
+
+def of_runs(origin: Origin | None, environment: dict, project: str) -> dict:
+    """Settings of headless runs: `limits` as of `read`, `notify` (a command's words), `agents`
+    {name: its options}. The person's own stand behind the project's. Raises as `read` does."""
+    file = personal.path(environment)
+    own = parsed_runs(personal.load(environment, project), file)
+    if origin is None:
+        return {**own, "limits": _checked({}, file)["limits"]}
+    values = _read(origin)
+    agents = {**own["agents"], **values["agents"]}
+    notify = values["notify"] or own["notify"]
+    return {"limits": values["limits"], "notify": notify, "agents": agents}
+
+
+def parsed_runs(given: dict, path: str) -> dict:
+    """The settings of runs among the person's own."""
+    values = _checked({key: given[key] for key in _OF_RUNS if key in given}, path)
+    return {key: values[key] for key in _OF_RUNS}
 
 
 def note_own(origin: Origin) -> None:
@@ -92,12 +120,25 @@ def _checked(given: dict, path: str) -> dict:
     class Recall(Strict):
         user: bool = False
 
+    class Agent(Strict):
+        use: str = ""
+        model: str = ""
+        fallback_model: str = ""
+        permission_mode: str = ""
+        allowed_tools: list[str] = []
+        arguments: list[str] = []
+        program: list[str] = []
+        prompt_by: str = one_of(("stdin", "file"), "stdin")
+        script: str = ""
+
     class Config(Strict):
         limits: Limits = Limits()
         panel: Panel = Panel()
         recall: Recall = Recall()
         approval: str = one_of(settings.POLICIES, settings.EVIDENCE)
         prices: dict[str, tuple[float, float, float, float]] = {}
+        notify: list[str] = []
+        agents: dict[str, Agent] = {}
         max_idle_stops: int = number("max_idle_stops", 1, 7)
         max_step_attempts: int = number("max_step_attempts", 1)
         max_fix_cycles: int = number("max_fix_cycles", 0)

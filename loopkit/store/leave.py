@@ -35,15 +35,26 @@ def path() -> str:
 def of(root: str, state: LoopState, environment: dict) -> Leave:
     """What may run in the loop of that state, whose `.loop` is `root`. Raises OSError, and what the
     person's settings raise."""
-    project, token = state.session.project or os.path.dirname(root), state.session.token
-    folder = os.path.realpath(os.path.join(project, state.folder))
+    project = state.session.project or os.path.dirname(root)
+    folder = os.path.join(project, state.folder)
+    return in_folder(project, folder, state.session.token, environment)
+
+
+def in_folder(project: str, folder: str, token: str, environment: dict) -> Leave:
+    """What may run in a folder of a project. token: of a loop, "" without one. Raises as `of`."""
+    folder = os.path.realpath(folder)
     lines, patterns = [], list(personal.verify_allow(environment, project))
     for key, text in () if _lies_in(project) else _rows():
-        if key == token:
+        if token and key == token:
             patterns.append(text)
         elif key == digest(text, folder):
             lines.append(text)
     return Leave(folder, lines, patterns)
+
+
+def settings(environment: dict) -> str:
+    """The file in which the person allows patterns for all their projects."""
+    return personal.path(environment)
 
 
 def missing(state: LoopState, leave: Leave) -> list[tuple[str, str]]:

@@ -11,6 +11,8 @@ from . import atomic, place
 CONFIG = "config.toml"
 #: Bytes of the file at the most.
 LARGEST = 1 << 20
+#: What may stand in it; those of runs are checked by store/config.py.
+_KEYS = ("verify_allow", "notify", "agents")
 _TAKES = 'a list of patterns, as in verify_allow = ["pytest *"]'
 
 
@@ -26,28 +28,35 @@ def path(environment: dict) -> str:
     return os.path.join(given, CONFIG)
 
 
-def verify_allow(environment: dict, project: str) -> list:
-    """Patterns of checks that may run unasked. A file in the project is nobody's own: a repository
-    may name its folder in settings of the client. Raises Damaged, UsageFault."""
+def load(environment: dict, project: str) -> dict:
+    """What stands in it, its keys known, its values unchecked. A file in the project is nobody's
+    own: a repository may name its folder in settings of the client. Raises Damaged, UsageFault."""
     file = path(environment)
     if place.inside(os.path.realpath(file), os.path.realpath(project)):
-        return []
+        return {}
     try:
         import tomllib
     except ImportError:
-        return []
+        return {}
     try:
         given = tomllib.loads(atomic.read(file, LARGEST, links=True).decode("utf-8-sig"))
     except (FileNotFoundError, NotADirectoryError):
-        return []
+        return {}
     except OSError as error:
         raise Damaged(f"cannot read {file}: {error.strerror}", "fix or remove it") from None
     except ValueError as error:
         raise Damaged(f"{file}: {error}", "fix it") from None
-    unknown = [key for key in given if key != "verify_allow"]
+    unknown = [key for key in given if key not in _KEYS]
     if unknown:
-        raise UsageFault(f"{file}: there is no setting {unknown[0]!r}", "it takes verify_allow")
-    patterns = given.get("verify_allow", [])
+        takes = "it takes " + ", ".join(_KEYS)
+        raise UsageFault(f"{file}: there is no setting {unknown[0]!r}", takes)
+    return given
+
+
+def verify_allow(environment: dict, project: str) -> list:
+    """Patterns of checks that may run unasked. Raises Damaged, UsageFault."""
+    file = path(environment)
+    patterns = load(environment, project).get("verify_allow", [])
     if type(patterns) is not list or not all(type(one) is str and one for one in patterns):
         raise UsageFault(f"{file}: verify_allow must be {_TAKES}")
     return patterns

@@ -137,6 +137,12 @@ class Run:
         with contextlib.suppress(OSError):
             atomic.write(os.path.join(self.folder, STATE), text.encode("utf-8", "replace"))
 
+    def waiting(self, until: float | None) -> None:
+        """Note until when an agent waits for a usage limit's reset; None: no longer. Called from
+        the agent's thread, while nothing else is written."""
+        with contextlib.suppress(Damaged):
+            self.record([("wait_begun", {"until": until})], sync=False)
+
     # -- files beside it
 
     @property
@@ -250,6 +256,11 @@ def archive(root: str, session: str) -> str:
     except OSError as error:
         raise loop.unwritable(source, error) from None
     return target
+
+
+def clear_requests(run: Run) -> None:
+    """Forget what was asked of the process before."""
+    atomic.remove(os.path.join(run.folder, PAUSE))
 
 
 # -- who is at work

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from ..journal import clock
 from ..steps.kinds import Step
 from . import status
-from .events import RunState
+from .events import Limits, RunState
 
 #: Kinds of steps that loopkit does itself; an agent's has its stage's name, which has no space.
 BEGIN_STAGE, TEST, CAP, END = "begin stage", "test completion", "reach limit", "end run"
@@ -37,4 +38,20 @@ def reached(state: RunState, elapsed: float) -> str:
         return status.MAX_COST
     if limits.seconds is not None and state.base + elapsed >= limits.seconds:
         return status.MAX_DURATION
+    return ""
+
+
+def used_up(state: RunState, parts: list, limits: Limits) -> str:
+    """Why a run at its limit cannot go on with these stages and limits; "" where it can."""
+    for stage, part in zip(state.stages, parts):
+        if stage.status in (status.PENDING, status.RUNNING) or stage.done < part["runs"]:
+            break
+    else:
+        return f"all {state.done} iterations are used up"
+    if limits.iterations is not None and state.done >= limits.iterations:
+        return f"{state.done} of {limits.iterations} iterations are used up"
+    if limits.usd is not None and state.usd >= limits.usd:
+        return f"${state.usd:.2f} of ${limits.usd:g} are spent"
+    if limits.seconds is not None and state.seconds >= limits.seconds:
+        return f"{clock.human(state.seconds)} of {clock.human(limits.seconds)} are used up"
     return ""

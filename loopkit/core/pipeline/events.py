@@ -48,33 +48,45 @@ class StageState:
 class RunState:
     """All that the events of a run say.
 
-    kind: LOOP or PIPELINE · words: of the command that started it · current: index of the stage
-    (from 0) that is worked on, the number of stages where all have ended · begun: the iteration
-    under way, None between two · untested: completion was not tested since the last iteration ·
-    unpriced: iterations of which nobody knows the cost · base: seconds spent before this start.
+    kind: LOOP or PIPELINE · words: of the command that started it · chosen: the agent and its
+    options as they were given then · begun: the iteration under way, None between two · untested:
+    completion was not tested since the last iteration · validated: whether what the stage's own
+    checks said of its last iteration; None: they have not run since · unpriced: iterations of which
+    nobody knows the cost · base: seconds spent before this start.
     """
+
+    begun: int | None
+    validated: bool | None
 
     def __init__(self, session: str) -> None:
         self.session, self.kind, self.pipeline, self.token = session, LOOP, "", ""
         self.words: list[str] = []
-        self.project = self.folder = self.definition = self.loop = ""
+        self.chosen: dict[str, Any] = {}
+        self.project = self.definition = self.loop = ""
         self.items: list[str] = []
         self.limits = Limits()
         self.stages: list[StageState] = []
         self.status, self.reason, self.error = status.RUNNING, "", ""
-        self.current, self.begun, self.untested = 0, None, False
-        self.begun_at = ""
+        self.begun, self.begun_at = None, ""
+        self.untested, self.validated = False, None
         self.usd, self.seconds, self.base, self.unpriced = 0.0, 0.0, 0.0, 0
         self.until: float | None = None
         self.started_at = self.resumed_at = self.ended_at = self.updated_at = ""
         self.events = 0
 
-    begun: int | None
+    @property
+    def current(self) -> int:
+        """The index (from 0) of the stage that is worked on, the number of stages where all have
+        ended."""
+        ended = (status.COMPLETED, status.LIMIT)
+        open_ones = (number for number, one in enumerate(self.stages) if one.status not in ended)
+        return next(open_ones, len(self.stages))
 
     @property
     def stage(self) -> StageState | None:
         """The stage that is worked on."""
-        return self.stages[self.current] if self.current < len(self.stages) else None
+        current = self.current
+        return self.stages[current] if current < len(self.stages) else None
 
     @property
     def done(self) -> int:
@@ -96,17 +108,18 @@ class RunState:
 
     def take_parts(self, parts: list[Part]) -> None:
         """The stages as a start finds them now; what was done in them stays."""
-        for number, part in enumerate(parts):
-            if number < len(self.stages):
-                self.stages[number].part = part
-            else:
-                self.stages.append(StageState(part))
+        before, self.stages = self.stages, list(map(StageState, parts))
+        for number, stage in enumerate(before[: len(parts)]):
+            stage.part = parts[number]
+            self.stages[number] = stage
 
 
 class _Start(EventType):
-    """A start or a further one. words: of its command · definition: digest of the files."""
+    """A start or a further one. words: of its command · chosen: agent, model, program, script and
+    the like, as they were given · definition: digest of the files."""
 
     words: list[Text]
+    chosen: dict[str, Anything] = {}
     parts: list[Part]
     definition: Text
     iterations: Number | None = None
@@ -114,7 +127,7 @@ class _Start(EventType):
     seconds: Amount | None = None
 
     def fold(self, state: RunState) -> None:
-        state.words, state.definition = self.words, self.definition
+        state.words, state.definition, state.chosen = self.words, self.definition, self.chosen
         state.limits = Limits(self.iterations, self.usd, self.seconds)
         state.take_parts(self.parts)
         state.status, state.reason, state.error, state.ended_at = status.RUNNING, "", "", ""
@@ -146,12 +159,9 @@ class RunResumed(_Start):
     def fold(self, state: RunState) -> None:
         super().fold(state)
         state.resumed_at = self.at
-        stage = state.stage
-        if stage is None:  # all had ended, the last of them at its limit
-            state.current = len(state.stages) - 1
-            stage = state.stages[-1]
-        if stage.status == status.LIMIT:
-            stage.status, stage.reason = status.RUNNING, ""
+        for stage in state.stages:
+            if stage.status == status.LIMIT and stage.done < stage.part.runs:
+                stage.status, stage.reason = status.RUNNING, ""
 
 
 class StageBegun(EventType):
@@ -161,7 +171,7 @@ class StageBegun(EventType):
 
     def fold(self, state: RunState) -> None:
         stage = state.stages[self.index]
-        state.current, stage.status, stage.at = self.index, status.RUNNING, self.at
+        stage.status, stage.at = status.RUNNING, self.at
 
 
 class IterationBegun(EventType):
@@ -178,7 +188,7 @@ class IterationEnded(EventType):
     """What came of an agent's run. counted: whether the iteration is completed; one that is not is
     run again · outcome: see engine/agents · elapsed: seconds since this start of the run · parsed:
     what its output said · output: its result's file, relative to the run's folder · dirty: whether
-    it left uncommitted changes · validation: what came of the stage's own check."""
+    it left uncommitted changes · notes: for the next agent."""
 
     stage: Count
     iteration: Number
@@ -194,10 +204,9 @@ class IterationEnded(EventType):
     output: Text = ""
     denied: list[Text] = []
     notes: list[Text] = []
-    validation: Anything = None
 
     def fold(self, state: RunState) -> None:
-        state.begun, state.until = None, None
+        state.begun, state.until, state.validated = None, None, None
         state.seconds = state.base + self.elapsed
         state.usd += self.usd or 0.0
         state.unpriced += self.usd is None
@@ -220,19 +229,33 @@ class IterationEnded(EventType):
             "usd": self.usd,
             "dirty": self.dirty,
         }
-        for key in ("error", "denied", "notes", "validation"):
+        for key in ("error", "denied", "notes"):
             if value := getattr(self, key):
                 row[key] = value
         return {**self.parsed, **row}
 
 
 class WaitBegun(EventType):
-    """An agent waits for a usage limit's reset. until: seconds since 1970."""
+    """An agent waits for a usage limit's reset. until: seconds since 1970; None: no longer."""
 
-    until: Amount
+    until: Amount | None = None
 
     def fold(self, state: RunState) -> None:
         state.until = self.until
+
+
+class ValidationRan(EventType):
+    """The checks of a stage ran on what its last iteration left. rows: a record a command, as
+    evidence has it."""
+
+    stage: Count
+    iteration: Number
+    passed: Flag
+    rows: list[Anything]
+
+    def fold(self, state: RunState) -> None:
+        state.validated = self.passed
+        state.stages[self.stage].rows[-1]["validation"] = self.rows
 
 
 class StageEnded(EventType):
@@ -245,7 +268,7 @@ class StageEnded(EventType):
     def fold(self, state: RunState) -> None:
         stage = state.stages[self.index]
         stage.status, stage.reason, stage.at = self.status, self.reason, self.at
-        state.current, state.untested = self.index + 1, False
+        state.untested = False
 
 
 class RunEnded(EventType):

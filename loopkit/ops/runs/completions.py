@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import Any, NamedTuple
 
-from ...core.journal.errors import UsageFault
+from ...core.journal.errors import Damaged, UsageFault
 from ...core.pipeline import completion
 from ...core.pipeline.completion import Verdict
 from ...core.pipeline.definitions import Entry
@@ -89,6 +89,7 @@ _KNOWN = {
     "plateau": f"{__name__}:Plateau",
     "fixed-n": f"{__name__}:FixedN",
     "all-items": f"{__name__}:AllItems",
+    "beads-empty": "loopkit.ops.runs.beads:BeadsEmpty",
 }
 
 
@@ -102,6 +103,16 @@ def made(name: str) -> Strategy:
     found = load(name, _KNOWN, GROUP, "completion")
     strategy: Any = found() if isinstance(found, type) else found
     return strategy
+
+
+def check_programs(name: str, environment: dict) -> None:
+    """Raises Damaged where a program is missing that a strategy needs."""
+    import shutil
+
+    for program in made(name).programs:
+        if shutil.which(program, path=environment.get("PATH")) is None:
+            what = f"{program} is not on the PATH, which completion {name} asks"
+            raise Damaged(what, f"install {program}, or run a stage that does without")
 
 
 # -- by name, for all that users may bring

@@ -3,6 +3,7 @@ told, what came of it."""
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import threading
@@ -14,14 +15,16 @@ from ...core.journal import clock, prose
 from ...core.journal.errors import LoopError
 from ...core.pipeline import completion, due, parsing, status, template
 from ...core.pipeline.definitions import STOP, Entry, Pipeline
+from ...core.pipeline.events import RunState
 from ...core.steps.kinds import AGENT, PROGRAM, Step
-from ...engine import agents
+from ...engine import agents, git
 from ...engine.agents import Agent, Answer, Prompt
 from ...engine.process import Deadlines
 from ...engine.run import Recorded, Request
+from ...render import runs as words
 from ...store.runs import PAUSE, Run
 from ..workspace import Workspace
-from . import completions
+from . import completions, validators
 from .completions import View
 
 #: Characters of an agent's message in an entry of the progress file.
@@ -30,15 +33,24 @@ _LEARNT = 600
 _LATE = 124
 
 
+#: The variable by which a run's agents are known, with all that they start.
+RUN = "LOOPKIT_RUN"
+
+
 class Stop(NamedTuple):
-    """Why a run is to pause. number: of the signal, 0 without one."""
+    """Why a run is to pause. number: of the signal, 0 without one · lost: whether another process
+    has taken it, so that nothing more is written."""
 
     reason: str
     number: int = 0
+    lost: bool = False
 
 
 class Driver:
-    """A run that this process works on. agent: makes that of a stage · note: as of Workspace."""
+    """A run that this process works on. agent: makes that of a stage, all of them at once, so that
+    one that cannot be made is known before anything is begun. Raises LoopError.
+
+    stop: why it is to pause · checking: a stage's own checks are running."""
 
     takes: tuple[str, ...] = agents.OUTCOMES
 
@@ -50,23 +62,27 @@ class Driver:
         agent: Callable[[Entry], Agent],
     ) -> None:
         self.workspace, self.run, self.pipeline = workspace, run, pipeline
-        self.make, self.made = agent, dict[int, Agent]()
+        self.agents = [agent(entry) for entry in pipeline.entries]
         self.strategies = [completions.made(one.stage.completion) for one in pipeline.entries]
         self.began = time.monotonic()
         self.stop: Stop | None = None
         self.woken = threading.Event()
-        self.tested = False
+        self.tested, self.checking = False, False
         self.progress = 0
-        self.over: list[str] = []
 
     # -- stopping, from a signal or another thread
 
     def interrupt(self, stop: Stop) -> None:
         """Pause as soon as the agent at work has ended, which it is made to."""
-        self.stop = self.stop or stop
+        self.stop = stop if stop.lost or self.stop is None or not self.stop.number else self.stop
         self.woken.set()
-        for agent in list(self.made.values()):
+        for agent in self.agents:
             agent.interrupt()
+
+    @property
+    def lost(self) -> bool:
+        """Whether another process works on this run."""
+        return self.stop is not None and self.stop.lost
 
     @property
     def elapsed(self) -> float:
@@ -82,10 +98,12 @@ class Driver:
     def due(self) -> list[Step]:
         """The next step; none where the run has ended or is to pause."""
         state = self.run.state
+        if self.lost:
+            return []
         if state.status == status.RUNNING and self.stop is None and self._asked_to_pause():
             self.stop = Stop(status.ASKED)
         if state.status == status.RUNNING and self.stop is not None:
-            self._end(status.PAUSED, self.stop.reason)
+            self.end(status.PAUSED, self.stop.reason)
         step = due.due(state, self.elapsed, self.tested)
         return [] if step is None else [step]
 
@@ -100,18 +118,19 @@ class Driver:
             elif step.kind == due.TEST:
                 yield from self._test(step)
             elif step.kind == due.CAP:
-                self._end(status.LIMIT, due.reached(self.run.state, self.elapsed))
+                self.end(status.LIMIT, due.reached(self.run.state, self.elapsed))
             else:
-                self._end(*self._outcome())
+                self.end(*self._outcome())
         except LoopError as error:
-            self._end(status.FAILED, "", str(error))
+            self.end(status.FAILED, "", str(error))
 
     def _outcome(self) -> tuple[str, str]:
         """How a run ends whose stages have all ended."""
         limited = any(one.status == status.LIMIT for one in self.run.state.stages)
         return (status.LIMIT, status.MAX_ITERATIONS) if limited else (status.COMPLETED, "complete")
 
-    def _end(self, how: str, reason: str, error: str = "") -> None:
+    def end(self, how: str, reason: str, error: str = "") -> None:
+        """Record that the run has ended, or waits. Raises Damaged."""
         row = {"status": how, "reason": reason, "error": prose.clean(error, 2000)}
         self.run.record([("run_ended", {**row, "elapsed": round(self.elapsed, 3)})])
 
@@ -141,6 +160,11 @@ class Driver:
     def _test(self, step: Step) -> Iterator[Recorded]:
         view = self.view
         found = self.strategies[view.at].verdict(view)
+        if found.word == completion.COMPLETE and view.entry.stage.validate:
+            validated = self._validate(view)
+            if not validated.passed:
+                yield Recorded(step, f"not complete: {validated.text}", {}, False)
+                found = completion.Verdict(completion.OPEN)
         if found.word != completion.OPEN:
             yield self._stage_over(step, found)
         elif view.done >= view.entry.runs:
@@ -149,12 +173,27 @@ class Driver:
             self.tested = True
             self.woken.wait(view.entry.stage.delay)
 
+    def _validate(self, view: View) -> validators.Outcome:
+        """What the stage's own checks say of its last iteration; they run once for each."""
+        if self.run.state.validated is not None:
+            return validators.Outcome(self.run.state.validated, [], "its checks have failed")
+        self.checking = True
+        try:
+            found = validators.made(view.entry.stage.validator).validate(view)
+        finally:
+            self.checking = False
+        row = {"stage": view.at, "iteration": view.done, "passed": found.passed}
+        self.run.record([("validation_ran", {**row, "rows": found.rows})])
+        if not found.passed:
+            self.run.note(f"- not complete: {found.text}\n")
+        return found
+
     def _stage_over(self, step: Step, found: completion.Verdict) -> Recorded:
         """Complete, or nothing can be done about it for now."""
         index = self.run.state.current
         name = self.pipeline.entries[index].name
         if found.word == completion.WAITING:
-            self._end(status.PAUSED, status.WAITING, found.reason)
+            self.end(status.PAUSED, status.WAITING, found.reason)
             return Recorded(step, f"{name}: waiting: {found.reason}", {"stage": name}, False)
         row = {"index": index, "status": status.COMPLETED, "reason": found.reason}
         self.run.record([("stage_ended", row)])
@@ -164,7 +203,7 @@ class Driver:
         row = {"index": view.at, "status": status.LIMIT, "reason": status.MAX_ITERATIONS}
         self.run.record([("stage_ended", row)])
         if view.entry.on_limit == STOP:
-            self._end(status.LIMIT, status.MAX_ITERATIONS)
+            self.end(status.LIMIT, status.MAX_ITERATIONS)
         text = f"{view.entry.name}: its {view.entry.runs} iterations are used up, not complete"
         return Recorded(step, text, {"stage": view.entry.name}, False)
 
@@ -176,9 +215,8 @@ class Driver:
         iteration = view.done + 1
         try:
             more = self.strategies[view.at].prepare(view)
-            agent = self._agent(view)
         except LoopError as error:
-            self._end(status.FAILED, "", str(error))
+            self.end(status.FAILED, "", str(error))
             return {}
         output = self.run.result(view.at, iteration)
         if os.path.lexists(output):  # of an attempt that did not count
@@ -196,12 +234,7 @@ class Driver:
             log=self.run.log(view.at, iteration),
             environment=exports(self.run.session, view.entry),
         )
-        return {step: Request(told, None, agent, self._deadlines(view.entry))}
-
-    def _agent(self, view: View) -> Agent:
-        if view.at not in self.made:
-            self.made[view.at] = self.make(view.entry)
-        return self.made[view.at]
+        return {step: Request(told, None, self.agents[view.at], self._deadlines(view.entry))}
 
     def _left_usd(self) -> float | None:
         state = self.run.state
@@ -219,6 +252,8 @@ class Driver:
     def take(self, step: Step, answer: Answer) -> Iterator[Recorded]:
         """Record what came of an iteration, in this order: its result, the state, the notes for the
         next agent."""
+        if self.lost:
+            return
         view = self.view
         iteration = view.done + 1
         try:
@@ -229,8 +264,9 @@ class Driver:
         self.run.record([("iteration_ended", row)])
         self._note(view, iteration, answer, row)
         if self.stop is None and not row["counted"]:
-            self._end(*ended(answer, row, self.run.state, self.elapsed))
-        yield Recorded(step, line(self.run, view, iteration, row), row, row["counted"])
+            self.end(*ended(answer, row, self.run.state))
+        text = words.ended(self.run.state, view.entry.name, iteration, view.entry.runs, row)
+        yield Recorded(step, text, row, row["counted"])
 
     def _row(self, view: View, iteration: int, answer: Answer) -> dict[str, Any]:
         cut = answer.outcome == agents.TIMED_OUT and self._left_seconds() <= 0
@@ -245,7 +281,11 @@ class Driver:
             row["parsed"] = dict.fromkeys(view.entry.stage.markers)
             return row
         row["parsed"] = parsing.parse(answer.text, view.entry.stage.markers)
-        row["notes"] = self.strategies[view.at].settle(view, answer)
+        strategy = self.strategies[view.at]
+        row["notes"] = strategy.settle(view, answer)
+        if strategy.works and left_dirty(self.run.state.project, self.workspace.environment):
+            row["dirty"] = True
+            row["notes"] = [*row["notes"], "uncommitted changes are left in the working tree"]
         return row
 
     def _note(self, view: View, iteration: int, answer: Answer, row: dict) -> None:
@@ -271,7 +311,6 @@ def _iteration(
 ) -> dict[str, Any]:
     """The data of an iteration's end, as far as the answer says it."""
     late = answer.outcome == agents.TIMED_OUT
-    usd = answer.cost if is_amount(answer.cost) else None
     return {
         "stage": view.at,
         "iteration": iteration,
@@ -280,18 +319,21 @@ def _iteration(
         "seconds": round(max(0.0, answer.ended - answer.started), 3),
         "elapsed": round(elapsed, 3),
         "exit": _LATE if late else 0 if counted else None,
-        "usd": usd,
+        "usd": agents.known_cost(answer.cost),
         "error": prose.clean(answer.error, 500) if not counted or late else "",
         "denied": [prose.clean(one.what, 300) for one in answer.denied],
     }
 
 
-def is_amount(cost: object) -> bool:
-    """Whether an agent's cost is one: neither missing nor NaN, negative or beyond measure."""
-    return isinstance(cost, int | float) and 0 <= cost < 1e9
+def left_dirty(project: str, environment: dict) -> bool:
+    """Whether the working tree has uncommitted changes; False where git cannot say."""
+    try:
+        return bool(git.git(project, environment, "status", "--porcelain", "--", ".", ":!.loop"))
+    except LoopError:
+        return False
 
 
-def ended(answer: Answer, row: dict, state: Any, elapsed: float) -> tuple[str, str, str]:
+def ended(answer: Answer, row: dict, state: RunState) -> tuple[str, str, str]:
     """How a run ends whose iteration did not count: status, reason, error."""
     if answer.outcome == agents.LIMIT:
         return status.LIMIT, status.MAX_DURATION, row["error"] or "a usage limit"
@@ -300,7 +342,9 @@ def ended(answer: Answer, row: dict, state: Any, elapsed: float) -> tuple[str, s
         return status.LIMIT, status.MAX_COST, row["error"]
     if answer.outcome == agents.TIMED_OUT:
         return status.LIMIT, status.MAX_DURATION, row["error"]
-    return status.FAILED, "", row["error"] or answer.outcome
+    rules = sorted({one.rule for one in answer.denied if one.rule})
+    more = f"; allow it: setting allowed_tools of the agent, {json.dumps(rules)}" if rules else ""
+    return status.FAILED, "", (row["error"] or answer.outcome) + more
 
 
 def exports(session: str, entry: Entry) -> dict[str, str]:
@@ -348,21 +392,3 @@ def prompt(
         return values.get(name)
 
     return template.expand(entry.stage.text, value).rstrip() + template.FOREGROUND
-
-
-def line(run: Run, view: View, iteration: int, row: dict) -> str:
-    """An iteration's end in a line: `plan 2 of 5: done in 34 s, plateau true · $0.12 of $25`."""
-    state = run.state
-    what = f"{view.entry.name} {iteration} of {view.entry.runs}: {row['outcome'].replace('_', ' ')}"
-    parts = [f"{what} in {clock.human(row['seconds'])}"]
-    for key, found in row.get("parsed", {}).items():
-        word = (
-            "missing" if found is None else str(found).lower() if found in (True, False) else found
-        )
-        parts.append(f"{key}: {prose.clean(str(word), 60)}")
-    cost = "cost unknown" if row["usd"] is None else f"${row['usd']:.2f}"
-    most = "" if state.limits.usd is None else f" of ${state.limits.usd:g}"
-    parts.append(f"{cost}, ${state.usd:.2f}{most} so far")
-    if row["error"]:
-        parts.append(row["error"])
-    return " · ".join(parts)

@@ -1,0 +1,32 @@
+"""What can be run here: stages and pipelines."""
+
+from __future__ import annotations
+
+from ...core.journal import prose
+from ..workspace import Result, Workspace
+from . import start
+
+
+def definitions(workspace: Workspace) -> Result:
+    """Every stage and pipeline with what it does and where it is from."""
+    books, _ = start.library(workspace)
+    rows = []
+    for kind, names, find in (
+        ("stage", list(books.stages()), books.stage),
+        ("pipeline", list(books.pipelines()), lambda name: books.pipeline(name, "")),
+    ):
+        for name, place in names:
+            found, faults = find(name)
+            wrong = next((str(fault) for fault in faults if fault.error), "")
+            text = found.description if found else wrong
+            row = {"kind": kind, "name": name, "from": place.label}
+            rows.append({**row, "description": wrong or text})
+    passed = [f".loop/{name} came with the repository, not used" for name in books.untrusted]
+    lines = [
+        f"{row['kind']:<9} {row['name']:<20} {prose.clean(row['description'], 120)}"
+        + (f"  ({row['from']})" if row["from"] != "shipped" else "")
+        for row in rows
+    ]
+    text = "\n".join([*(lines or ["there are no stages and no pipelines"]), *passed])
+    way = "loopkit run <name> <session> [iterations]"
+    return Result(None, f"{text}\nrun one: {way}", {"definitions": rows, "said": text, "next": []})

@@ -1,0 +1,95 @@
+"""Telling the person that a run has ended or waits for them: on the desktop, and by a command of
+their own."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shutil
+import subprocess
+
+from ...core.journal import prose
+from ...core.pipeline import status
+from ...core.pipeline.events import RunState
+from ..workspace import Workspace
+
+#: Seconds that a command has which tells the person.
+_SECONDS = 20
+#: What is told of a run by its status.
+EVENTS = {
+    status.COMPLETED: "complete",
+    status.FAILED: "failed",
+    status.LIMIT: "limit",
+    status.PAUSED: "approval needed",
+}
+
+
+def event(state: RunState) -> str:
+    """The event of a run that has ended; "" where the person ended it."""
+    by_person = (status.INTERRUPTED, status.ASKED)
+    if state.status == status.PAUSED and state.reason in by_person:
+        return ""
+    return EVENTS.get(state.status, "")
+
+
+def give(state: RunState, command: list[str], workspace: Workspace) -> None:
+    """Tell of a run's end. What cannot be told is noted and fails nothing."""
+    name = event(state)
+    if not name:
+        return
+    why = prose.clean(state.error or state.reason or "", 200)
+    values = {
+        "{event}": name,
+        "{session}": state.session,
+        "{title}": f"loopkit: {state.session} {name}",
+        "{text}": why or name,
+    }
+    _desktop(values["{title}"], values["{text}"], workspace.environment)
+    if not command:
+        return
+    words = [_filled(word, values) for word in command]
+    more = {f"LOOPKIT_{key.strip('{}').upper()}": value for key, value in values.items()}
+    fault = _call(words, {**workspace.environment, **more})
+    if fault:
+        workspace.note(f"the command of setting notify: {fault}")
+
+
+def _filled(word: str, values: dict[str, str]) -> str:
+    return re.sub(r"\{(?:event|session|title|text)\}", lambda match: values[match.group()], word)
+
+
+def _desktop(title: str, text: str, environment: dict[str, str]) -> None:
+    """Show it on the desktop, where there is one and a program that does so."""
+    path = environment.get("PATH")
+    if environment.get("DISPLAY") or environment.get("WAYLAND_DISPLAY"):
+        if program := shutil.which("notify-send", path=path):
+            _call([program, "--app-name=loopkit", "--", title, text], environment)
+    elif os.uname().sysname == "Darwin" if hasattr(os, "uname") else False:
+        if program := shutil.which("osascript", path=path):
+            script = "on run {a, b}\ndisplay notification b with title a\nend run"
+            _call([program, "-e", script, title, text], environment)
+
+
+def _call(words: list[str], environment: dict[str, str]) -> str:
+    """Run a command that tells the person; what went wrong, or ""."""
+    try:
+        done = subprocess.run(
+            words,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            timeout=_SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return f"{words[0]} did not end within {_SECONDS} s"
+    except (OSError, ValueError) as error:
+        return f"{words[0]}: {error}"
+    if done.returncode:
+        with contextlib.suppress(IndexError):
+            last = done.stderr.decode("utf-8", "replace").strip().splitlines()[-1]
+            return f"{words[0]} exits {done.returncode}: {prose.clean(last, 200)}"
+        return f"{words[0]} exits {done.returncode}"
+    return ""

@@ -1,0 +1,88 @@
+"""Validators by name: what a stage's result has to pass besides its completion strategy. Ours runs
+commands and keeps what they print as evidence."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from ...core.evidence import consent
+from ...core.journal import settings
+from ...core.journal.errors import Damaged, Refused
+from ...engine import process
+from ...store import leave
+from ..verify import environment_of
+from ..workspace import Workspace
+from .completions import View, known, load
+
+
+class Outcome(NamedTuple):
+    """passed: whether all is well · rows: a record for each check: line, passed, exit, log, seconds
+    · text: what to tell the next agent where it is not."""
+
+    passed: bool
+    rows: list[dict]
+    text: str = ""
+
+
+class Validator:
+    """Looks at what a stage's last iteration left."""
+
+    def validate(self, view: View) -> Outcome:
+        """Raises LoopError where that cannot be found out."""
+        raise NotImplementedError
+
+
+class Command(Validator):
+    """The commands of the stage, one after the other up to the first that fails; each runs only if
+    the person allowed it."""
+
+    def validate(self, view: View) -> Outcome:
+        workspace, run, stage = view.workspace, view.run, view.entry.stage
+        rows: list[dict] = []
+        project = run.state.project
+        for line in stage.validate:
+            check_allowed(workspace, line, view.entry.name)
+            found = process.verify(
+                *(project, project, run.folder, view.entry.name, line, []),
+                settings.VERIFY_SECONDS,
+                environment_of(workspace),
+            )
+            row: dict[str, Any] = {"line": line}
+            row |= {key: found[key] for key in ("passed", "exit", "log", "seconds")}
+            rows.append(row)
+            if not found["passed"]:
+                text = f"`{line}` exits {found['exit']}, see {run.folder}/{found['log']}"
+                return Outcome(False, rows, text)
+        return Outcome(True, rows)
+
+
+#: Entry points of users' own validators: each gives a Validator.
+GROUP = "loopkit.validators"
+_KNOWN = {"command": f"{__name__}:Command"}
+
+
+def names() -> list[str]:
+    """All validators there are."""
+    return known(_KNOWN, GROUP)
+
+
+def made(name: str) -> Validator:
+    """The validator of a name. Raises UsageFault."""
+    found: Any = load(name, _KNOWN, GROUP, "validator")
+    validator: Validator = found() if isinstance(found, type) else found
+    return validator
+
+
+def check_allowed(workspace: Workspace, line: str, stage: str) -> None:
+    """Raises Refused for a check that the person has not allowed."""
+    project = workspace.project
+    try:
+        allowed = leave.in_folder(project, project, "", workspace.environment)
+    except OSError as error:
+        raise Damaged(f"cannot read {leave.path()}: {error.strerror}", "fix it") from None
+    if not consent.is_covered(line, allowed.lines, allowed.patterns):
+        raise Refused(
+            f"nobody has allowed the check of stage {stage}: {line}",
+            f"the person adds verify_allow = [{line!r}] to {leave.settings(workspace.environment)}",
+            code="unconfirmed",
+        )

@@ -1,0 +1,181 @@
+"""Runs of pipelines in words: how one stands, how it goes on, its history."""
+
+from __future__ import annotations
+
+import shlex
+import time
+
+from ..core.journal import clock, prose
+from ..core.pipeline import events, parsing, status
+from ..core.pipeline.definitions import Pipeline
+from ..core.pipeline.events import Limits, RunState
+
+#: What a run that was cut off says of it.
+_GONE = "the run's process is gone, and its agent left no result"
+
+
+def command(state: RunState, *more: str) -> str:
+    """The command that started a run, as it is typed, with further words."""
+    number = [str(state.stages[0].part.runs)] if state.kind == events.LOOP else []
+    if "--iterations" in more:
+        number = []
+    return shlex.join(["loopkit", "run", *state.words, *number, *more])
+
+
+def shown_iteration(state: RunState) -> str:
+    """`3/25` of the stage that is worked on."""
+    stage = state.stage or state.stages[-1]
+    return f"{state.iteration}/{stage.part.runs}"
+
+
+def money(state: RunState) -> str:
+    """`$1.20 of $25`; said where nobody knows the cost."""
+    most = "" if state.limits.usd is None else f" of ${state.limits.usd:g}"
+    unknown = f" ({state.unpriced} of unknown cost)" if state.unpriced else ""
+    return f"${state.usd:.2f}{most}{unknown}"
+
+
+def limits(name: str, wanted: Limits) -> str:
+    """The limits of a run in a line."""
+    parts = [f"at most {prose.count(wanted.iterations, 'iteration')}"] if wanted.iterations else []
+    parts.append("no limit on cost" if wanted.usd is None else f"${wanted.usd:g}")
+    parts.append("no limit on time" if wanted.seconds is None else clock.human(wanted.seconds))
+    return f"{name}: {', '.join(parts)}"
+
+
+def how_it_stands(state: RunState, held: str) -> list[str]:
+    """A run that is not at work: where it stopped, why, how it goes on. The first line names the
+    iteration, the last ones the commands."""
+    crashed = held == status.CRASHED
+    word = status.FAILED if crashed else state.status
+    stage = state.stage or state.stages[-1]
+    of_stage = f" of stage {stage.part.name}" if len(state.stages) > 1 else ""
+    if word == status.COMPLETED:
+        return [f"{state.session}: completed after {prose.count(state.done, 'iteration')}"]
+    where = f"at iteration {shown_iteration(state)}{of_stage}, last completed: {stage.done}"
+    lines = [f"{state.session}: {word} {where}"]
+    if crashed:
+        lines.append(f"error: {_GONE if state.begun else 'its process is gone'}")
+    elif state.error:
+        lines.append(f"error: {state.error}")
+    elif state.reason and state.status != status.LIMIT:
+        lines.append(f"incomplete: {state.reason}")
+    return lines + going_on(state, held)
+
+
+def going_on(state: RunState, held: str) -> list[str]:
+    """The commands that go on with a run, or begin anew."""
+    if state.status == status.LIMIT and held != status.CRASHED:
+        why = f"incomplete ({state.reason}), raise the limit to go on"
+        return [f"{why}: {command(state, '--resume', *raising(state))}"]
+    lines = [f"go on with iteration {state.iteration}: {command(state, '--resume')}"]
+    if state.stage is None:
+        lines = [f"go on: {command(state, '--resume')}"]
+    return [*lines, f"start over: {command(state, '--force')}"]
+
+
+def raising(state: RunState) -> list[str]:
+    """The option that lifts the limit at which a run ended."""
+    if state.reason == status.MAX_COST:
+        return ["--usd", f"{2 * (state.limits.usd or 1):g}"]
+    if state.reason == status.MAX_DURATION:
+        return ["--time", f"{int(2 * (state.limits.seconds or 3600))}s"]
+    return ["--iterations", str(2 * (state.limits.iterations or state.done or 1))]
+
+
+def held_by(lock: dict, now: float) -> str:
+    """Who is at work on a run: `process 4711 since 09:00, last heartbeat 12 s ago`."""
+    beat = lock.get("heartbeat_epoch")
+    age = clock.human(max(0, now - beat)) if isinstance(beat, (int, float)) else "?"
+    since = time.strftime("%H:%M", time.localtime(clock.epoch(str(lock.get("started_at")))))
+    where = prose.clean(str(lock.get("host") or "?"), 60)
+    pid = lock.get("pid")
+    return f"process {pid} on {where} since {since}, last heartbeat {age} ago"
+
+
+def table(rows: list[tuple[RunState, str]], now: float) -> list[str]:
+    """A line for each run: session, status, stage, iteration, cost, time."""
+    lines = []
+    for state, held in rows:
+        stage = state.stage or state.stages[-1]
+        word = status.shown(state.status, held)
+        spent = f"{money(state)}  {clock.human(state.seconds)}"
+        active = held in (status.ACTIVE, status.HUNG)
+        begun = clock.epoch(state.resumed_at or state.started_at)
+        long = "  long: over 2 h" if active and now - begun > status.LONG else ""
+        lines.append(
+            f"{state.session:<20} {word:<16} {stage.part.name} {shown_iteration(state)}  "
+            f"{spent}{long}"
+        )
+    return lines
+
+
+def history(state: RunState) -> list[str]:
+    """A line for each stage and for each iteration that counts."""
+    lines = []
+    for number, stage in enumerate(state.stages, 1):
+        part = stage.part
+        why = f": {stage.reason}" if stage.reason else ""
+        done = f"{stage.done} of {part.runs}, {part.completion}"
+        lines.append(f"stage {number} {part.name}: {stage.status}, {done}{why}")
+        lines += [f"  {entry(row)}" for row in stage.rows]
+    return lines
+
+
+def entry(row: dict) -> str:
+    """One iteration of the history."""
+    parts = [f"{row['iteration']:>3} {row['outcome'].replace('_', ' ')}"]
+    parts.append(clock.human(row["seconds"]))
+    parts.append("cost unknown" if row["usd"] is None else f"${row['usd']:.2f}")
+    parts += votes(row)
+    if row["dirty"]:
+        parts.append("left uncommitted changes")
+    for key in ("error", "denied", "notes"):
+        value = row.get(key)
+        if value:
+            said = value if isinstance(value, str) else "; ".join(map(str, value))
+            parts.append(f"{key}: {prose.clean(said, 200)}")
+    checks = [row for row in row.get("validation", ()) if isinstance(row, dict)]
+    parts += [f"{one.get('line')}: exit {one.get('exit')}, {one.get('log')}" for one in checks]
+    return " · ".join(parts)
+
+
+def votes(row: dict) -> list[str]:
+    """What an iteration's output said: `plateau: true`."""
+    parsed = row.get("parsed", {key: row[key] for key in row if key not in parsing.OWN})
+    words = {key: "missing" if value is None else str(value) for key, value in parsed.items()}
+    return [
+        f"{key}: {word.lower() if word in ('True', 'False') else prose.clean(word, 60)}"
+        for key, word in words.items()
+    ]
+
+
+def ended(state: RunState, view: str, iteration: int, runs: int, row: dict) -> str:
+    """An iteration's end in a line: `plan 2 of 5: done in 34 s · plateau: true · $0.12 …`."""
+    what = f"{view} {iteration} of {runs}: {row['outcome'].replace('_', ' ')}"
+    parts = [f"{what} in {clock.human(row['seconds'])}", *votes({"parsed": row.get("parsed", {})})]
+    cost = "cost unknown" if row["usd"] is None else f"${row['usd']:.2f}"
+    parts.append(f"{cost}, {money(state)} so far")
+    parts += [f"denied: {one}" for one in row["denied"][:3]]
+    if row["error"]:
+        parts.append(row["error"])
+    return " · ".join(parts)
+
+
+def plan(pipeline: Pipeline) -> list[str]:
+    """What a pipeline would do: a line for each stage, and what ends it."""
+    lines = []
+    for number, entry in enumerate(pipeline.entries, 1):
+        stage = entry.stage
+        ends = f"until {stage.completion}, at most {prose.count(entry.runs, 'iteration')}"
+        if stage.min_iterations > 1:
+            ends += f", at least {stage.min_iterations}"
+        lines.append(f"stage {number} {entry.name} ({stage.name}): {ends}")
+        agent = stage.agent or "claude"
+        model = f", model {stage.model}" if stage.model else ""
+        limits = ", ".join(f"{key} {value:g} s" for key, value in stage.timeouts._asdict().items())
+        lines.append(f"  agent {agent}{model}; pause {stage.delay:g} s; deadlines {limits}")
+        if stage.validate:
+            lines.append(f"  checked by: {'; '.join(stage.validate)}")
+        lines.append(f"  prompt {stage.prompt_file}")
+    return lines
