@@ -7,18 +7,21 @@ these five give raises git's Unavailable, GitFault and Late.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import stat
 from collections import namedtuple
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import TypeVar
 
 from ..core.journal.errors import LoopError
 from ..store import place
 from .git import LONG_SECONDS, GitFault, Late, Repository, git, repository, word
+from .listing import inside
 from .restoring import within
 from .scratch import Scratch, scratch, settings_of
-from .trees import MODULE
+from .trees import MODULE, ROWS, Measured, placed, rows_of
 
 #: tree: its object id · left_out: what is not in it, `path (why)` · place: where it was taken ·
 #: plain: the checksum of the person's index if every entry of it holds a file's own bytes and
@@ -33,6 +36,12 @@ MUCH = 50_000_000
 REFS = "refs/loopkit/"
 
 _MODULE = MODULE.encode()
+#: What differs from the index, is new, is ignored, in one look.
+_STATUS = (
+    "status --porcelain -z --untracked-files=all --ignored=matching --no-renames "
+    "--ignore-submodules=all"
+)
+Found = TypeVar("Found")
 #: A row of `ls-files -v -s --debug -z`.
 _ROW = re.compile(rb"(\S) (\d{6}) ([0-9a-f]+) (\d)\t([^\0]+)\0(?:.*\n){4}  size: (\d+)\t.*\n")
 
@@ -51,17 +60,36 @@ def snapshot(
     reading the same index again. Untracked files over LARGEST, repositories in the repository and
     unreadable files are left out and named.
     """
+    return _taken(project, env, excluded, lambda taking: taking.run(plain))
+
+
+def measured(
+    project: str,
+    env: dict,
+    before: Iterable[str],
+    excluded: Iterable[str] = (),
+    plain: str | None = None,
+) -> tuple[dict[str, list[Measured]], dict[str, dict[str, str]]]:
+    """({tree: what of it differs from the working files, as `trees.measured` has it}, what git
+    ignores, as `listing.ignored` has it). No tree is taken for it, and nothing is written to the
+    repository. before: trees of the project · the rest: see `snapshot`."""
+    return _taken(project, env, excluded, lambda taking: taking.compare(list(before), plain))
+
+
+def _taken(
+    project: str, env: dict, excluded: Iterable[str], take: Callable[[_Taking], Found]
+) -> Found:
     repo = repository(project, env)
     skipped = [os.path.relpath(os.path.realpath(path), repo.top) for path in excluded]
     try:
         try:
-            return _Taking(repo, env, skipped).run(plain)
+            return take(_Taking(repo, env, skipped))
         except Late:
             raise
         except GitFault:  # a file may have changed while it was read
-            return _Taking(repo, env, skipped).run(plain)
+            return take(_Taking(repo, env, skipped))
     except OSError as error:
-        what = f"cannot make a checkpoint: {error.filename or repo.folder}: {error.strerror}"
+        what = f"cannot read the project's files: {error.filename or repo.folder}: {error.strerror}"
         raise GitFault(what) from None
 
 
@@ -75,12 +103,7 @@ class _Taking:
     def run(self, plain: str | None) -> Snapshot:
         settings = settings_of(self.repo, self.env)
         with scratch(self.repo, self.env, settings) as run:
-            filters = any(name.startswith("filter.") for name in settings)
-            checksum = _checksum(os.path.join(run.folder, "index"))
-            if (filters or checksum is None or checksum != plain) and not self._refresh(
-                run, filters
-            ):
-                checksum = None
+            checksum = self._clean(run, settings, plain)
             # both only look, so side by side
             differing = "diff-files -z --name-status --ignore-submodules=all"
             others = "ls-files -o -z --exclude-standard --exclude=.loop"
@@ -89,16 +112,64 @@ class _Taking:
                 run.begun(others, *self.repo.paths) as second,
             ):
                 changes, untracked = first.end().split(b"\0"), second.end().split(b"\0")
-            gone, modified = self._modified(changes)
-            # what is new first: it may take the place of what was
-            added = [*self._untracked(untracked), *modified]
-            if gone:
-                run("update-index -z --force-remove --stdin", given=_feed(gone))
-            if added:
-                command = "update-index -z --add --remove --replace --stdin"
-                run(command, given=_feed(added), seconds=LONG_SECONDS)
+            self._fill(run, list(zip(changes[::2], changes[1::2], strict=False)), untracked)
             tree = _written(self.repo, run)
         return Snapshot(tree, tuple(sorted(self.left_out)), self.repo, checksum)
+
+    def compare(
+        self, before: list[str], plain: str | None
+    ) -> tuple[dict[str, list[Measured]], dict[str, dict[str, str]]]:
+        """See `measured`."""
+        settings = settings_of(self.repo, self.env)
+        with scratch(self.repo, self.env, settings, keeps=False) as run:
+            self._clean(run, settings, plain)
+            with open(os.path.join(run.folder, "info", "exclude"), "a", encoding="utf-8") as file:
+                file.write("\n.loop\n")
+            rows = [row for row in run(_STATUS, *self.repo.paths).split(b"\0") if row]
+            named: dict[bytes, list[bytes]] = {b"??": [], b"!!": []}
+            changes = []
+            for row in rows:
+                if row[:2] in named:
+                    named[row[:2]].append(row[3:])
+                elif row[1:2] != b" ":  # of what conflicts the file decides
+                    changes.append((b"U" if row[:2] in (b"UD", b"DD") else row[1:2], row[3:]))
+            self._fill(run, changes, named[b"??"])
+            ignored = [os.fsdecode(name)[len(self.repo.prefix) :] for name in named[b"!!"]]
+            command = ("diff-index --cached", *ROWS)
+            with contextlib.ExitStack() as stack:
+                calls = {
+                    tree: stack.enter_context(
+                        run.begun(*command, placed(self.repo, tree, self.env), *self.repo.paths)
+                    )
+                    for tree in before
+                }
+                listed = inside(self.repo.project, ignored)
+                found = {
+                    tree: rows_of(call.end(), self.repo.prefix) for tree, call in calls.items()
+                }
+        return found, listed
+
+    def _clean(self, run: Scratch, settings: dict, plain: str | None) -> str | None:
+        """Leave in the index only what holds a file's own bytes and belongs to the tree; its
+        checksum if that was so before."""
+        filters = any(name.startswith("filter.") for name in settings)
+        checksum = _checksum(os.path.join(run.folder, "index"))
+        if not filters and checksum is not None and checksum == plain:
+            return checksum
+        return checksum if self._refresh(run, filters) else None
+
+    def _fill(
+        self, run: Scratch, changes: list[tuple[bytes, bytes]], untracked: list[bytes]
+    ) -> None:
+        """Have the index hold what the files do. changes: (status, path) of tracked ones."""
+        gone, modified = self._modified(changes)
+        # what is new first: it may take the place of what was
+        added = [*self._untracked(untracked), *modified]
+        if gone:
+            run("update-index -z --force-remove --stdin", given=_feed(gone))
+        if added:
+            command = "update-index -z --add --remove --replace --stdin"
+            run(command, given=_feed(added), seconds=LONG_SECONDS)
 
     def _refresh(self, run: Scratch, filters: bool) -> bool:
         """Take out of the index what does not belong to the tree, and have git read again what may
@@ -121,10 +192,10 @@ class _Taking:
             run("update-index -z --index-info", given=_feed(entries))
         return not (entries or self.left_out or filters) and all(row[0] == b"H" for row in rows)
 
-    def _modified(self, changes: list[bytes]) -> tuple[list[bytes], list[bytes]]:
+    def _modified(self, changes: list[tuple[bytes, bytes]]) -> tuple[list[bytes], list[bytes]]:
         """(paths to take out of the index, paths to read) of tracked files that changed."""
         gone, modified = [], []
-        for status, path in zip(changes[::2], changes[1::2], strict=False):
+        for status, path in changes:
             full = self._full(path)
             if status == b"D":
                 gone.append(path)

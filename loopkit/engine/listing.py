@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import itertools
 import json
 import os
 import stat
@@ -83,13 +84,17 @@ def kept_rights(folder: str) -> dict[str, int]:
 
 
 def ignored(project: str, env: dict) -> dict[str, dict[str, str]]:
-    """{folder: {name: size and time; "" for a folder}} of what git ignores, a folder whole or not
-    at all, the shallow ones first; under "" what git names. Raises Unavailable, GitFault, Late."""
+    """`inside` of what git ignores. Raises Unavailable, GitFault, Late."""
     repo = repository(project, env)
     with scratch(repo, env) as run:
         command = "ls-files -o -i -z --exclude-standard --directory"
         named = run(command, *repo.paths).split(b"\0")
-    names = [os.fsdecode(name)[len(repo.prefix) :] for name in named]
+    return inside(project, [os.fsdecode(name)[len(repo.prefix) :] for name in named])
+
+
+def inside(project: str, names: list[str]) -> dict[str, dict[str, str]]:
+    """{folder: {name: size and time; "" for a folder}}, a folder whole or not at all, the shallow
+    ones first; under "" the names that are given."""
     names = [name for name in names if name and not _skips(name.rstrip("/"))]
     found: dict[str, dict[str, str]] = {"": {}}
     left = MOST_IGNORED
@@ -114,20 +119,22 @@ def _skips(path: str) -> bool:
 
 def _entries(folder: str, most: int) -> dict[str, str] | None:
     """What lies in a folder; None for one that is too large, or cannot be read."""
-    found: dict[str, str] = {}
     try:
         with os.scandir(folder) as entries:
-            for entry in entries:
-                if len(found) >= most:
-                    return None
-                if entry.is_dir(follow_symlinks=False):
-                    if not _skips(entry.name):
-                        found[entry.name + "/"] = ""
-                else:
-                    found[entry.name] = _mark(entry.path)
+            kept = (entry for entry in entries if not (_is_folder(entry) and _skips(entry.name)))
+            inner = list(itertools.islice(kept, most + 1))
     except OSError:
         return None
-    return found
+    if len(inner) > most:
+        return None
+    return dict(
+        (entry.name + "/", "") if _is_folder(entry) else (entry.name, _mark(entry.path))
+        for entry in inner
+    )
+
+
+def _is_folder(entry: os.DirEntry) -> bool:
+    return entry.is_dir(follow_symlinks=False)
 
 
 def _mark(full: str) -> str:

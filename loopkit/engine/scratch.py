@@ -44,13 +44,17 @@ class Scratch:
 
 
 @contextlib.contextmanager
-def scratch(repo: git.Repository, env: dict, settings: dict | None = None) -> Iterator[Scratch]:
-    """A scratch repository; settings: those of `settings_of`, where they are known."""
+def scratch(
+    repo: git.Repository, env: dict, settings: dict | None = None, keeps: bool = True
+) -> Iterator[Scratch]:
+    """A scratch repository; settings: those of `settings_of`, where they are known · keeps: what is
+    written goes to the repository's objects, else it is gone with the folder."""
+    objects = os.path.join(repo.common, "objects")
     with stage(repo) as own:
-        for name in ("refs", "info"):
+        for name in ("refs", "info", "objects"):
             os.mkdir(os.path.join(own, name))
-        _write(own, "HEAD", "ref: refs/heads/none\n")
-        _write(own, "config", _config(repo, env, settings or settings_of(repo, env)))
+        _write(own, "HEAD", f"{repo.head or 'ref: refs/heads/none'}\n")
+        _write(own, "config", _config(repo, env, settings or settings_of(repo, env), keeps))
         _write(own, "info/attributes", _ATTRIBUTES)
         with contextlib.suppress(OSError):
             exclude = os.path.join("info", "exclude")
@@ -70,8 +74,10 @@ def scratch(repo: git.Repository, env: dict, settings: dict | None = None) -> It
             "GIT_DIR": own,
             "GIT_WORK_TREE": repo.top,
             "GIT_INDEX_FILE": os.path.join(own, "index"),
-            "GIT_OBJECT_DIRECTORY": os.path.join(repo.common, "objects"),
+            "GIT_OBJECT_DIRECTORY": objects if keeps else os.path.join(own, "objects"),
         }
+        if not keeps:
+            variables["GIT_ALTERNATE_OBJECT_DIRECTORIES"] = _quoted(objects)
         yield Scratch(own, repo.top, variables)
 
 
@@ -107,7 +113,7 @@ def settings_of(repo: git.Repository, env: dict) -> dict[str, str]:
     return {name: value if given else "true" for name, given, value in rows}
 
 
-def _config(repo: git.Repository, env: dict, settings: dict[str, str]) -> str:
+def _config(repo: git.Repository, env: dict, settings: dict[str, str], keeps: bool) -> str:
     """The scratch repository's config: what a file is here, and what is ignored."""
     rows = {name: value for name, value in settings.items() if name.startswith("core.")}
     kind, ignored = settings.get("extensions.objectformat"), rows.pop("core.excludesfile", None)
@@ -126,6 +132,8 @@ def _config(repo: git.Repository, env: dict, settings: dict[str, str]) -> str:
         "core.bare": "false",
         "core.untrackedcache": "false",
     }
+    if not keeps:
+        rows["core.fsync"] = "none"
     lines = ["[core]", f"repositoryformatversion = {1 if kind else 0}"]
     lines += [f"{name[5:]} = {_quoted(value)}" for name, value in rows.items()]
     if kind:

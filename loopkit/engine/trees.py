@@ -21,6 +21,9 @@ Measured = namedtuple("Measured", "row mark")
 #: Files that came and went, above which none is taken for a renamed one.
 MOST_RENAMES = 400
 
+#: How a diff tells what `rows_of` reads.
+ROWS = ("-z", "--raw", "--numstat", "-M", f"-l{MOST_RENAMES}", "--no-abbrev", "--no-textconv")
+
 #: Modes of git: a symbolic link, a repository, a file that may be run.
 LINK, MODULE, RUN = "120000", "160000", "100755"
 
@@ -43,8 +46,11 @@ def measured(project: str, before: str, after: str, env: dict) -> list[Measured]
     GitFault, Late."""
     if before == after:
         return []
-    command = f"diff-tree -r -z --raw --numstat -M -l{MOST_RENAMES} --no-abbrev --no-textconv"
-    output = git(project, env, command, before, after, seconds=LONG_SECONDS)
+    return rows_of(git(project, env, "diff-tree -r", *ROWS, before, after, seconds=LONG_SECONDS))
+
+
+def rows_of(output: bytes, prefix: str = "") -> list[Measured]:
+    """What a diff with ROWS printed, ordered by path. prefix: of all paths, left out."""
     tokens = iter(output.split(b"\0"))
     rows: dict[bytes, list] = {}
     for token in tokens:
@@ -54,7 +60,8 @@ def measured(project: str, before: str, after: str, env: dict) -> list[Measured]
             path = next(tokens)
             if MODULE not in (old_mode, mode):
                 mark = "" if status == "D" else f"{mode[-3:]}:{new}"
-                rows[path] = [os.fsdecode(path), status[0], None, None, os.fsdecode(was), mark]
+                names = [os.fsdecode(name)[len(prefix) :] for name in (path, was)]
+                rows[path] = [names[0], status[0], None, None, names[1], mark]
         elif token:
             added, removed, path = token.split(b"\t", 2)
             if not path:  # of a renamed file both names follow

@@ -23,8 +23,8 @@ from .workspace import Workspace, data_of
 
 #: files: [Changed] against what was before · whole: against the start · marks: {path: what it holds
 #: now, "" where it is gone} of all that changed since the last look and is not as at the start ·
-#: ignored: names, since the start.
-_Measured = namedtuple("_Measured", "files whole marks ignored")
+#: ignored: names, since the start · lists: what no checkpoint holds.
+_Measured = namedtuple("_Measured", "files whole marks ignored lists")
 #: Programs that only read, unless they are told where to write.
 _READERS = frozenset(
     "cat head tail less more grep rg egrep fgrep wc ls diff cmp stat file nl od xxd md5sum "
@@ -38,9 +38,15 @@ _SLACK = 30
 def begun(workspace: Workspace, loop: Loop) -> None:
     """Execution begins: what no checkpoint holds is listed. No fault where that cannot be done."""
     if not loop.state.waves[1:]:
-        lists = _listed(workspace, loop)
-        with contextlib.suppress(LoopError):
-            lists["rights"] = listing.rights(workspace.project, workspace.environment)
+        project, environment = workspace.project, workspace.environment
+        lists: dict[str, dict] = {}
+        try:
+            lists["ignored"] = listing.ignored(project, environment)
+            lists["rights"] = listing.rights(project, environment)
+        except git.Unavailable:
+            lists["files"] = listing.files(project, {})
+        except LoopError:
+            pass
         _keep(workspace, loop, lists, listing.START)
 
 
@@ -60,7 +66,7 @@ def at_end(workspace: Workspace, loop: Loop) -> list[str]:
 def at_work(workspace: Workspace, loop: Loop) -> list[Changed]:
     """What has changed since the newest checkpoint; nothing is recorded. [] where nobody knows."""
     try:
-        found = _measured(workspace, loop, _listed(workspace, loop), None, wave=True)
+        found = _measured(workspace, loop, None, wave=True)
     except LoopError:
         return []
     return found.files if found else []
@@ -68,15 +74,14 @@ def at_work(workspace: Workspace, loop: Loop) -> list[Changed]:
 
 def _looked(workspace: Workspace, loop: Loop, wave: int | None) -> list[str]:
     made = _checkpoint_of(loop.state, wave)
-    lists = _listed(workspace, loop)
     try:
-        found = _measured(workspace, loop, lists, made, wave=wave is not None)
+        found = _measured(workspace, loop, made, wave=wave is not None)
     except LoopError as error:
         return [f"what changed is not measured: {error}"]
     if found is None:
         return []
     if wave is not None:
-        _keep(workspace, loop, lists, listing.NEWEST)
+        _keep(workspace, loop, found.lists, listing.NEWEST)
     rows = _explained(workspace, loop, rules.broken(loop.state, found.marks))
 
     def decide(state: LoopState) -> list:
@@ -120,18 +125,6 @@ def _said(state: LoopState, rows: list[Changed], wave: int) -> list[str]:
 # -- measuring
 
 
-def _listed(workspace: Workspace, loop: Loop) -> dict:
-    """What no checkpoint holds: ignored files, or without git all files."""
-    project = workspace.project
-    try:
-        return {"ignored": listing.ignored(project, workspace.environment)}
-    except git.Unavailable:
-        known = listing.read(loop.folder, listing.NEWEST).get("files")
-        return {"files": listing.files(project, known if type(known) is dict else {})}
-    except LoopError:
-        return {}
-
-
 def _keep(workspace: Workspace, loop: Loop, lists: dict, name: str) -> None:
     try:
         listing.write(loop.folder, name, lists)
@@ -147,44 +140,54 @@ def _checkpoint_of(state: LoopState, wave: int | None) -> Checkpoint | None:
 
 
 def _measured(
-    workspace: Workspace, loop: Loop, lists: dict, made: Checkpoint | None, wave: bool
+    workspace: Workspace, loop: Loop, made: Checkpoint | None, wave: bool
 ) -> _Measured | None:
     """made: the checkpoint that holds what is there now, where one does. None where nothing was
     kept to compare with. Raises LoopError."""
-    if "files" in lists:
-        return _by_digests(loop, lists["files"])
-    state = loop.state
-    line = [row for row in branch.ancestors(state) if row is not made]
-    if not line:
-        return None
+    line = [row for row in branch.ancestors(loop.state) if row is not made]
+    if line:
+        with contextlib.suppress(git.Unavailable):
+            return _by_trees(workspace, loop, made, line, wave)
+    return _by_digests(workspace, loop)
+
+
+def _by_trees(
+    workspace: Workspace, loop: Loop, made: Checkpoint | None, line: list[Checkpoint], wave: bool
+) -> _Measured:
+    """line: the checkpoints before that, the newest first."""
     project, environment = workspace.project, workspace.environment
-    now = made.tree if made else checkpoints.snapshot(project, environment, [loop.root]).tree
-    since = state.checkpoints.numbers.get(state.changes.base or 0, line[-1])
-    found = {
-        tree: trees.measured(project, tree, now, environment)
-        for tree in dict.fromkeys((line[0].tree, line[-1].tree, since.tree))
-    }
-    whole = _marks(found[line[-1].tree])
-    marks = _marks(found[since.tree])
-    before = listing.read(loop.folder, listing.START).get("ignored")
+    newest, start = line[0].tree, line[-1].tree
+    since = loop.state.checkpoints.numbers.get(loop.state.changes.base or 0, line[-1]).tree
+    before = list(dict.fromkeys((*([newest] if wave else []), start, since)))
+    if made:
+        now = listing.ignored(project, environment)
+        found = {tree: trees.measured(project, tree, made.tree, environment) for tree in before}
+    else:
+        found, now = checkpoints.measured(project, environment, before, [loop.root], line[0].plain)
+    whole, marks = _marks(found[start]), _marks(found[since])
+    ignored = listing.read(loop.folder, listing.START).get("ignored")
     return _Measured(
-        [row.row for row in found[line[0].tree]] if wave else [],
-        [row.row for row in found[line[-1].tree]],
+        [row.row for row in found[newest]] if wave else [],
+        [row.row for row in found[start]],
         {path: mark for path, mark in marks.items() if path in whole},
-        listing.compared(before, lists.get("ignored") or {}) if type(before) is dict else [],
+        listing.compared(ignored, now) if type(ignored) is dict else [],
+        {"ignored": now},
     )
 
 
-def _by_digests(loop: Loop, now: dict) -> _Measured | None:
+def _by_digests(workspace: Workspace, loop: Loop) -> _Measured | None:
     first, last = (
         listing.read(loop.folder, name).get("files") for name in (listing.START, listing.NEWEST)
     )
     if type(first) is not dict or type(last) is not dict:
         return None
+    now = listing.files(workspace.project, last)
     whole, files = listing.measured(first, now), listing.measured(last, now)
     differs = _marks(whole)
     marks = {path: mark for path, mark in _marks(files).items() if path in differs}
-    return _Measured([row.row for row in files], [row.row for row in whole], marks, [])
+    return _Measured(
+        [row.row for row in files], [row.row for row in whole], marks, [], {"files": now}
+    )
 
 
 def _marks(rows: list[trees.Measured]) -> dict[str, str]:

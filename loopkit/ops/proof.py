@@ -29,8 +29,8 @@ from ..core.journal.state import LoopState
 from ..core.steps import due as waiting
 from ..core.steps import kinds
 from ..core.steps.kinds import Step
-from ..engine import trees, without
-from ..engine.checkpoints import snapshot
+from ..engine import without
+from ..engine.checkpoints import measured
 from ..engine.git import repository
 from ..store import digest, tables
 from ..store.loop import Loop
@@ -308,16 +308,16 @@ class _Since(NamedTuple):
 
 def _since(workspace: Workspace, loop: Loop) -> _Since:
     environment = verify.environment_of(workspace)
-    began = checkpoints.ancestors(loop.state)[-1:]
+    line = checkpoints.ancestors(loop.state)
     try:
-        if not began:
+        if not line:
             repository(workspace.project, environment)  # says so where there is none
             return _Since("", [], "no checkpoint holds the tree before the work")
-        now = snapshot(workspace.project, environment, [loop.root]).tree
-        rows = trees.measured(workspace.project, began[0].tree, now, environment)
+        start = line[-1].tree
+        found, _ = measured(workspace.project, environment, [start], [loop.root], line[0].plain)
     except LoopError as fault:
         return _Since("", [], fault.what)
-    return _Since(began[0].tree, [row.row for row in rows])
+    return _Since(start, [row.row for row in found[start]])
 
 
 def _inner(workspace: Workspace, loop: Loop) -> str:

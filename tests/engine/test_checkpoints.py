@@ -25,6 +25,8 @@ LARGE = checkpoints.LARGEST + 1
 class Repo:
     """A repository, what it looks like from outside, and the calls under test."""
 
+    before = ""
+
     def __init__(self, folder: Path, *words: str) -> None:
         self.folder = folder
         self.environment = dict(os.environ)
@@ -54,7 +56,15 @@ class Repo:
     # -- calls under test
 
     def take(self, plain: str | None = None) -> checkpoints.Snapshot:
-        return checkpoints.snapshot(str(self.folder), self.environment, (), plain)
+        """A tree; what is measured without one is the same."""
+        given = str(self.folder), self.environment
+        taken = checkpoints.snapshot(*given, (), plain)
+        if self.before:
+            rows, _ = checkpoints.measured(*given, [self.before, taken.tree], (), plain)
+            compared = trees.measured(str(self.folder), self.before, taken.tree, self.environment)
+            assert rows == {self.before: compared, taken.tree: []}
+        self.before = taken.tree
+        return taken
 
     def restore(self, before: str, after: str) -> restoring.Restored:
         return restoring.restore(str(self.folder), before, after, self.environment)
