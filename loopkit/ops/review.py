@@ -5,7 +5,7 @@ import os
 from typing import Any
 
 from .. import replies
-from ..core.evidence import changes
+from ..core.evidence import changes, command
 from ..core.journal import prose, task, verdict
 from ..core.journal.errors import Refused
 from ..core.journal.parts import BEFORE, Changed, Checkpoint
@@ -321,6 +321,7 @@ def _told(one: Task) -> dict:
     return {
         **{name: getattr(one, name) for name in ("id", "subject", "verify", "description")},
         "how": how,
+        "apart": one.evidence and command.APART.get(one.evidence.told, ""),
         "failed": one.history[-1]["error"][-300:] if one.history and how != "completed" else "",
     }
 

@@ -85,6 +85,8 @@ def test_a_check_that_passes_after_failing_with_nothing_changed_is_flaky(project
     assert told(project) == ["", "flaky"] and not project.of("task_reopened")
     state = Loop(str(project.root), project.name).state
     assert [row for row in gate.doubts(state) if row.startswith("T-001: its check is flaky")]
+    asked = project.lk("review", "--thorough", "--prompt", "simplifier").out
+    assert "; this check is flaky: it failed" in asked
     project.write("limiter.txt")
     project.ok("wave", "close")
     project.review([])

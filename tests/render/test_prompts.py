@@ -512,3 +512,21 @@ def test_lines_of_a_journal_that_say_little_make_prompts_all_the_same():
     for name in ("plan_reviewed", "goal_judged"):
         one.line(name)
         assert prompt(one, "plan")
+
+
+def test_what_tells_a_check_apart_is_told_to_whoever_works_by_it() -> None:
+    one = book()
+    one.wave()
+    row = outcome(told="flaky")
+    one.do(attempts.verified, one.state.tasks["T-001"], row)
+    for kind in ("implementation", "test", "verification"):
+        text = prompt(one, kind, "T-001")
+        assert "Its check: `ls`. It is flaky: it failed, then passed" in text, kind
+    attempt(one, "T-001", 90)
+    one.do(attempts.verified, one.state.tasks["T-001"], row)
+    one.line("criterion_verified", id="C1", command="ls", told="changes its files", passed=True)
+    text = prompt(one, "verification", "goal")
+    assert "evidence/x.log`; this check is flaky" in text
+    assert "; this check changes the files that it vouches for" in text
+    text = prompt(one, "implementation", "T-002")
+    assert "flaky" not in text, "it is another's check"

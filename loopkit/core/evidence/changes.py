@@ -199,10 +199,19 @@ def broken(state: LoopState, marks: dict[str, str]) -> list[Touched]:
 
 
 def _in_words(text: str, path: str) -> bool:
-    """Whether a text names a path: the whole of it, or a file's name with an ending."""
+    """Whether a text names a path: the whole of it, or a file's name with an ending. A bare word
+    counts where it is said to be a file's or a folder's."""
     name = path.rpartition("/")[2]
     names = [path, *([name] if "." in name.strip(".") else [])]
-    return any(re.search(rf"(?<![\w./-]){re.escape(one)}(?![\w/-]|\.\w)", text) for one in names)
+    return any(re.search(_as_name(one), text) for one in names)
+
+
+def _as_name(name: str) -> str:
+    whole = rf"(?<![\w./-]){re.escape(name)}(?![\w-]|/\w|\.\w)"
+    if re.search(r"[./]", name):
+        return whole
+    kind = "(?:files?|folders?|director(?:y|ies))"
+    return rf"[`'\"]{whole}[`'\"]|{whole}(?:/| {kind}\b)|\b{kind} {whole}"
 
 
 def watched(state: LoopState, criterion: Criterion) -> str:

@@ -175,7 +175,15 @@ _SEEN = ("told", "digest", "folder", "program")
 #: It has neither passed nor failed (NOT_STARTABLE) · it writes what it vouches for · it failed,
 #: then passed with nothing changed · it wants a terminal · what it started has outlived it.
 CHANGES, FLAKY, ASKS, LEFT = "changes its files", "flaky", "asks", "left processes"
-TOLD = (NOT_STARTABLE, CHANGES, FLAKY, ASKS, LEFT)
+#: The same in words, to follow the check.
+APART = {
+    NOT_STARTABLE: "cannot be started",
+    CHANGES: "changes the files that it vouches for",
+    FLAKY: "is flaky: it failed, then passed with nothing changed",
+    ASKS: "asks, and nobody answers: it has no terminal",
+    LEFT: "leaves processes behind",
+}
+TOLD = tuple(APART)
 #: What a program prints that finds nobody to answer it.
 _ASKING = re.compile(
     r"(?i)EOFError: EOF when reading|not a (?:tty|terminal)\b|/dev/tty|inappropriate ioctl"

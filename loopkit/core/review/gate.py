@@ -40,11 +40,8 @@ POINTS = {
 REVERSALS = {"2A": "under a minute", "2B": "under five minutes", "1": "hours or more"}
 SIZES = (1, 3, 5, 8, 13)
 RESEARCH_UNDER = 70
-#: What a check that is told apart so is worth, though it has passed.
-DOUBTFUL = {
-    command.FLAKY: "its check is flaky: it failed, then passed with nothing changed",
-    command.CHANGES: "its check changes the files that it vouches for",
-}
+#: What tells a check apart so that it is worth less, though it has passed.
+DOUBTFUL = (command.FLAKY, command.CHANGES)
 #: Every piece of evidence is what was recorded.
 NOTHING_LOST: Mapping[str, str] = MappingProxyType({})
 SHIP, MONITOR, RESEARCH = verdict.SHIP, verdict.MONITOR, verdict.RESEARCH
@@ -157,7 +154,7 @@ def _evidence_doubts(state: LoopState) -> list[str]:
         if evidence is None or not evidence.passed:
             continue
         if evidence.told in DOUBTFUL:
-            doubts.append(f"{name}: {DOUBTFUL[evidence.told]}")
+            doubts.append(f"{name}: its check {command.APART[evidence.told]}")
         elif not evidence.digest:
             doubts.append(
                 f"{name}: its evidence is not sealed, it was recorded by an older version"

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..evidence import changes
+from ..evidence import changes, command
 from ..journal import parts, prose, settings
 from ..journal import task as tasks
 from ..journal.events import Change
 from ..journal.state import LoopState
-from ..journal.task import Task
+from ..journal.task import Evidence, Task
 from ..memory import decisions
 from ..plan import events
 from ..request import clarify
@@ -154,13 +154,18 @@ def _goal(state: LoopState, task: Task | None) -> dict:
 
 
 def _success(state: LoopState, task: Task | None) -> list:
-    """(name, text, the command that will be run, whether the task serves it) of each criterion."""
+    """(name, text, the command that will be run, what tells that apart, whether the task serves it)
+    of each criterion."""
     served = task.criteria if task else ()
     return [
-        (row.id, row.text, row.command, row.id in served)
+        (row.id, row.text, row.command, _apart(state.criterion_evidence, row.id), row.id in served)
         for row in state.criteria.values()
         if not row.must_not
     ]
+
+
+def _apart(seen: dict[str, Evidence], name: str) -> str:
+    return command.APART.get(seen[name].told, "") if name in seen else ""
 
 
 def _about(state: LoopState, task: Task | None) -> dict | None:
@@ -172,6 +177,7 @@ def _about(state: LoopState, task: Task | None) -> dict | None:
         **{name: getattr(task, name) for name in ("verify", "complexity")},
         "criteria": [(name, state.criteria[name].text) for name in known],
         "files": list(task.files),
+        "apart": task.evidence and command.APART.get(task.evidence.told, ""),
     }
 
 
@@ -252,7 +258,8 @@ def _work(state: LoopState, task: Task | None) -> dict:
 
 def _evidence(task: Task) -> dict | None:
     seen = task.evidence
-    return seen and {"passed": seen.passed, "exit": seen.exit, "log": seen.log}
+    apart = seen and command.APART.get(seen.told, "")
+    return seen and {"passed": seen.passed, "exit": seen.exit, "log": seen.log, "apart": apart}
 
 
 def _judged(state: LoopState, task: Task | None) -> dict | None:
@@ -297,9 +304,10 @@ _WIDE = (planning.LEAST, planning.MOST)
 _VALUES: dict[str, Callable[[LoopState, Task | None], Any]] = {
     "goal": _goal,
     "success": _success,
-    # (name, text, the command that will be run, files that must not change)
+    # (name, text, the command that will be run, what tells that apart, files that must not change)
     "must_nots": lambda state, task: [
-        (row.id, row.text, row.command, row.paths) for row in state.must_nots
+        (row.id, row.text, row.command, _apart(state.criterion_evidence, row.id), row.paths)
+        for row in state.must_nots
     ],
     "item": _about,
     "again": _again,

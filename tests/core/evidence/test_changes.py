@@ -117,6 +117,11 @@ def test_a_path_that_must_not_change_is_found_once_for_what_it_holds() -> None:
         ("a new b.pyi appears", "b.py", False),
         ("the lib folder grows", "lib", True),
         ("nothing in docs", "src/docs", False),
+        ("the parser must not build a tree", "build", False),
+        ("setup takes longer", "setup", False),
+        ("anything in docs/ is deleted", "docs", True),
+        ("`Makefile` is touched", "Makefile", True),
+        ("the file LICENSE changes", "LICENSE", True),
         ("`b.py` is touched.", "b.py", True),
     ],
 )

@@ -171,7 +171,7 @@ def test_criteria_and_must_nots_come_with_the_commands_that_will_be_run():
     state = one.state
     state.criteria["C1"] = state.criteria["C1"]._replace(command="pytest -q")
     values = context.values(state, IMPLEMENT)
-    assert values["success"][0] == ("C1", state.criteria["C1"].text, "pytest -q", True)
+    assert values["success"][0] == ("C1", state.criteria["C1"].text, "pytest -q", "", True)
     assert context.values(state, IMPLEMENT._replace(subject="T-002"))["success"][0][3] is False
     assert [len(row) for row in values["must_nots"]] == [4] * len(state.must_nots)
 
