@@ -305,8 +305,7 @@ class _Run:
             text = reviews.of_experts(self.workspace, loop, None, names, fault)
         else:
             known = number == 1 or answers.read(loop.folder, prompts.name(step, number - 1))
-            request = drive.request_of(self.workspace, loop, step, fault, cut=not known)
-            text = request.prompt.text
+            text = drive.prompt_of(self.workspace, loop, step, fault, cut=not known).text
         needed = shown.schemas(loop.state) if step.kind == kinds.THOROUGH_REVIEW else {}
         schema = replies.accepted(KINDS[step.kind].reply, **needed)
         try:

@@ -10,6 +10,7 @@ from ..core.evidence import command
 from ..core.journal import task
 from ..core.journal.errors import Refused
 from ..core.journal.state import LoopState
+from ..core.plan.events import HAND
 from ..core.review import batch_review, looking
 from ..core.steps import due, kinds, policies
 from ..core.steps.kinds import KINDS, Step
@@ -57,10 +58,13 @@ class Driver:
         self.told: list[str] = []
         self.time = Time()
         self._measured: set[tuple[str, int]] = set()
+        self._workspace: Workspace | None = None
 
     def _open(self) -> tuple[Workspace, Loop]:
-        workspace = Workspace(self.note)
-        workspace.time = self.time
+        if self._workspace is None:
+            self._workspace = Workspace(self.note)
+        workspace = self._workspace
+        workspace.time, workspace.source = self.time, {"by": HAND}
         return workspace, workspace.own_loop()
 
     def who(self, step: Step) -> str:
@@ -94,7 +98,7 @@ class Driver:
     def ask(self, steps: list[Step], faults: dict[Step, str]) -> dict[Step, Request]:
         """Prompts for these steps, those of agents recorded as asked."""
         workspace, loop = self._open()
-        requests = {step: request_of(workspace, loop, step, faults.get(step, "")) for step in steps}
+        requests = {step: _request(workspace, loop, step, faults.get(step, "")) for step in steps}
         loop.refresh()
         fresh = due.undispatched(loop.state)
         dispatch.lines(workspace, loop, [step for step in steps if step in fresh])
@@ -151,14 +155,26 @@ def subject_of(step: Step) -> list:
     return [] if step.subject is None else [step.subject]
 
 
-def request_of(
+def _request(workspace: Workspace, loop: Loop, step: Step, fault: str) -> Request:
+    prompt = prompt_of(workspace, loop, step, fault)
+    name = _reply_of(loop, step)
+    return Request(prompt, replies.schema(name) if name else None)
+
+
+def _reply_of(loop: Loop, step: Step) -> str:
+    """The schema of a step's answer; "" where it has none."""
+    name = KINDS[step.kind].reply
+    asked = step.kind in FORMS or step in due.awaited(loop.state)
+    return name if asked and name in replies.REGISTRY else ""
+
+
+def prompt_of(
     workspace: Workspace, loop: Loop, step: Step, fault: str = "", cut: bool = False
-) -> Request:
-    """What an agent is asked for a step. fault: what was wrong with its last answer · cut: an agent
+) -> Prompt:
+    """What an agent is told of a step. fault: what was wrong with its last answer · cut: an agent
     before was interrupted."""
     kind, form = KINDS[step.kind], FORMS.get(step.kind)
-    name = kind.reply if form or step in due.awaited(loop.state) else ""
-    known = name in replies.REGISTRY
+    name = _reply_of(loop, step)
     dispatch.keep_request(loop)
     text = ""
     if form:
@@ -166,14 +182,13 @@ def request_of(
     if form and kind.who == kinds.FORM:
         text = f"{files.context(loop.state)}\n{text}"
     if kind.prompt:
-        told = {"form": replies.asked(name) if known else "", "cut": cut}
+        told = {"form": replies.asked(name) if name else "", "cut": cut}
         text = prompts.render(loop.state, step, dispatch.shown(workspace, loop.folder), **told)
     if fault and fault not in text:
         text += (
             f"\nYour last answer could not be used: {fault}\nAnswer once more, with all of it.\n"
         )
-    prompt = Prompt(text, step.kind, step.subject)
-    return Request(prompt, replies.schema(name) if known else None)
+    return Prompt(text, step.kind, step.subject)
 
 
 def _row(kind: str, answer: Answer) -> Any:

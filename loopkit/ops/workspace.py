@@ -232,7 +232,7 @@ class Workspace:
         if alien and not untrusted:
             raise not_ours()
         try:
-            loop = Loop.active(self.root) if self.root else None
+            loop = Loop.active(self.root, self._loop) if self.root else None
         except Damaged:
             if alien:  # its text would hold untrusted words
                 raise not_ours() from None

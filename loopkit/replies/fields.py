@@ -201,7 +201,7 @@ class Reply(BaseModel):
     is submitted as a bare list.
     """
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", defer_build=True)
 
     also: ClassVar[dict[str, str]] = {}
     ignored: ClassVar[tuple[str, ...]] = ()

@@ -153,11 +153,12 @@ class Loop:
         self.refresh()
 
     @classmethod
-    def active(cls, root: str) -> Loop | None:
+    def active(cls, root: str, known: Loop | None = None) -> Loop | None:
         """The project's active loop: the snapshot names it, else the journals do, and the snapshot
         is made anew. None where there is no loop. Raises Damaged where journals exist and none of
-        them can be read."""
-        loop = cls._of_snapshot(root)
+        them can be read. known: one that was opened before; where it is that still, it takes in
+        what is new and is given again."""
+        loop = cls._of_snapshot(root, known)
         if loop is not None:
             return loop
         try:
@@ -173,7 +174,7 @@ class Loop:
         return loop
 
     @classmethod
-    def _of_snapshot(cls, root: str) -> Loop | None:
+    def _of_snapshot(cls, root: str, known: Loop | None) -> Loop | None:
         """The loop that the snapshot names, unless that is untrusted or an old copy."""
         snapshot = loops.read_snapshot(root)
         try:
@@ -183,7 +184,11 @@ class Loop:
             raise unreadable(error) from None
         name = snapshot["loop"]
         if loops.is_loop(root, name):
-            loop = cls(root, name)
+            if known is not None and (known.root, known.name) == (root, name):
+                loop = known
+                loop.refresh()
+            else:
+                loop = cls(root, name)
             return None if loops.outdated(root, name, loop.state.session) else loop
         if os.path.isdir(os.path.join(root, name)) and snapshot["status"] not in verdict.FINAL:
             raise Damaged(
