@@ -98,7 +98,7 @@ class Driver:
     def ask(self, steps: list[Step], faults: dict[Step, str]) -> dict[Step, Request]:
         """Prompts for these steps, those of agents recorded as asked."""
         workspace, loop = self._open()
-        requests = {step: _request(workspace, loop, step, faults.get(step, "")) for step in steps}
+        requests = {step: request_of(workspace, loop, step, faults.get(step, "")) for step in steps}
         loop.refresh()
         fresh = due.undispatched(loop.state)
         dispatch.lines(workspace, loop, [step for step in steps if step in fresh])
@@ -155,9 +155,11 @@ def subject_of(step: Step) -> list:
     return [] if step.subject is None else [step.subject]
 
 
-def _request(workspace: Workspace, loop: Loop, step: Step, fault: str) -> Request:
-    prompt = prompt_of(workspace, loop, step, fault)
-    name = _reply_of(loop, step)
+def request_of(
+    workspace: Workspace, loop: Loop, step: Step, fault: str = "", cut: bool = False
+) -> Request:
+    """What a runner asks an agent for a step: `prompt_of`, and the schema of the answer."""
+    prompt, name = prompt_of(workspace, loop, step, fault, cut), _reply_of(loop, step)
     return Request(prompt, replies.schema(name) if name else None)
 
 

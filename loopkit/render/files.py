@@ -10,7 +10,7 @@ from ..core.journal.state import LoopState
 from ..core.journal.task import Task
 from ..core.plan import outline
 from ..core.steps import attempts
-from . import decisions, first, line, text
+from . import decisions, first, line
 
 # -- PROGRESS.md
 
@@ -20,28 +20,40 @@ def progress(state: LoopState) -> str:
     session = state.session
     number = len(state.waves)
     usd, tokens, unpriced = session.cost()
-    rows: dict[str, list] = {name: [] for name in ("done", "running", "waiting", "blocked")}
+    rows: dict[str, list[str]] = {name: [] for name in ("done", "running", "waiting", "blocked")}
     for task in state.tasks.values():
         name, note = _progress_of(state, task)
         subject = prose.clean(task.subject, 200)
-        rows[name].append({"id": task.id, "subject": subject, "task": task, "note": note})
-    return text(
-        "PROGRESS.md",
-        title=prose.clean(state.text.splitlines()[0] if state.text else "", 120),
-        status=session.status,
-        reason=prose.clean(session.reason, 300) if session.status != verdict.RUNNING else "",
-        wave=number,
-        waves=max(number, number + _layers(state) - (state.wave is not None)),
-        iteration=session.iteration,
-        usd=usd,
-        limit=session.limit_usd,
-        tokens=tokens,
-        unpriced=unpriced,
-        stuck=sum(task.stuck_count for task in state.tasks.values()),
-        panels=len(state.panels),
-        total=len(state.tasks),
-        **rows,
-    )
+        rows[name].append(f"{task.id}: {subject}{note}")
+    count = max(number, number + _layers(state) - (state.wave is not None))
+    cost = f"{tokens} tokens (no price for {', '.join(unpriced)})" if unpriced else f"${usd:.2f}"
+    if session.limit_usd is not None and not unpriced:
+        cost += f"/${session.limit_usd:g}"
+    spent = f"Iteration {session.iteration} | Cost: {cost}"
+    title = prose.clean(state.text.splitlines()[0] if state.text else "", 120)
+    lines = [f"# Loop Progress: {title}", f"**Status:** Wave {number} of {count} | {spent}"]
+    if session.status not in (verdict.RUNNING, verdict.COMPLETED):
+        why = prose.clean(session.reason, 300)
+        lines += [f"**{session.status.capitalize()}**" + (f": {why}" if why else "")]
+    in_waves = {task.wave for task in state.tasks.values() if task.status == tasks.COMPLETED}
+    waves = ", ".join(map(str, sorted(wave for wave in in_waves if type(wave) is int)))
+    lines += [f"## ✅ Completed (Wave {waves})" if rows["done"] else "## ✅ Completed"]
+    lines += [f"- [x] {row}" for row in rows["done"]]
+    lines += [f"## 🔄 In Progress (Wave {number})" if rows["running"] else "## 🔄 In Progress"]
+    lines += [f"- [ ] {row} (loop:coder)" for row in rows["running"]]
+    lines += [f"## ⏳ Pending (Wave {number + 1}+)" if rows["waiting"] else "## ⏳ Pending"]
+    lines += [f"- [ ] {row}" for row in rows["waiting"]]
+    if rows["blocked"]:
+        lines += ["## ⛔ Blocked", *[f"- [ ] {row}" for row in rows["blocked"]]]
+    stuck = sum(task.stuck_count for task in state.tasks.values())
+    asked = f"Yes ({len(state.panels)})" if state.panels else "No"
+    lines += [
+        "## 📊 Metrics",
+        f"- Tasks: {len(rows['done'])}/{len(state.tasks)} complete",
+        f"- Stuck count: {stuck}",
+        f"- Counsel consulted: {asked}",
+    ]
+    return "\n".join(lines) + "\n"
 
 
 def _layers(state: LoopState) -> int:
@@ -82,6 +94,12 @@ _ORDER = (
 )
 #: Rows of a part that can have room at all.
 _MOST = 40
+_HEADINGS = {
+    "decisions": "Key decisions",
+    "lessons": "Anti-patterns",
+    "patterns": "Relevant patterns",
+    "state": "Current state",
+}
 
 
 def context(state: LoopState) -> str:
@@ -99,28 +117,36 @@ def context(state: LoopState) -> str:
     head = _head(state)
     while True:
         rows = {name: first(part, kept[name]) for name, part in parts.items()}
-        whole = text("context.md", **head, **rows)
+        parted = [(_HEADINGS[name], rows[name]) for name in _HEADINGS if rows[name]]
+        whole = "\n".join([*head, *_sections(parted)]) + "\n"
         name = next((part for part, least in _ORDER if kept[part] > least), None)
         if len(whole) <= _ROOM or name is None:
             return whole if len(whole) <= _ROOM else whole[: _ROOM - 2] + "…\n"
         kept[name] -= 1
 
 
-def _head(state: LoopState) -> dict:
+def _sections(parts: list) -> list[str]:
+    """(heading, rows) as lines."""
+    return [
+        line for heading, rows in parts for line in (f"## {heading}", *[f"- {row}" for row in rows])
+    ]
+
+
+def _head(state: LoopState) -> list[str]:
     running = [state.tasks[task_id] for task_id in state.running]
     candidates = [state.tasks[task_id] for task_id in list(state.open)[:64]]
     ready = [task for task in candidates if attempts.startable(state, task)]
     if state.scaffold_first:
         ready = [task for task in ready if task.id in state.scaffold_first]
-    return {
-        "title": line(state.text, _TITLE),
-        "plan": f"{outline.plan_status(state)}, iteration {outline.iteration(state)}",
-        "phase": outline.phase(state),
-        "wave": len(state.waves),
-        "active": _named(state, running),
-        "ready": _named(state, ready),
-        "updated": line(state.session.last_updated, 40),
-    }
+    plan = f"{outline.plan_status(state)}, iteration {outline.iteration(state)}"
+    return [
+        f"# Context: {line(state.text, _TITLE)}",
+        f"Plan: {plan} (plan.md)",
+        f"Phase: {outline.phase(state)}, wave {len(state.waves)}",
+        f"Active: {_named(state, running)}",
+        f"Ready: {_named(state, ready)}",
+        f"Updated: {line(state.session.last_updated, 40)}",
+    ]
 
 
 def _named(state: LoopState, chosen: list) -> str:
@@ -166,24 +192,26 @@ def plan(state: LoopState) -> str:
     proposed = state.supervision.plan or {}
     assumed = [f"assumed: {assumption}" for assumption in proposed.get("assumptions", ())]
     asked = [state.session.question] if state.session.question else []
-    return text(
-        "plan.md",
-        title=line(state.text, 120),
-        iteration=outline.iteration(state),
-        status=outline.plan_status(state),
-        groups=[
-            (key, line(headings.get(key, outline.UNGROUPED), 80), rows)
-            for key, rows in groups.items()
-        ],
-        left="".join(first(order, MOST_TASKS)[MOST_TASKS:]),
-        graph=_listed(_graph(state, numbers)),
-        risks=_listed([*proposed.get("risks", ()), *assumed]),
-        questions=_listed([*asked, *proposed.get("questions", ())]),
-        decisions=_listed(decisions(state, LONGEST)[0]),
+    lines = [f"# Plan: {line(state.text, 120)}", f"Iteration: {outline.iteration(state)}"]
+    lines += [f"Status: {outline.plan_status(state)}", "## Tasks"]
+    for key, rows in groups.items():
+        heading = line(headings.get(key, outline.UNGROUPED), 80)
+        lines += [f"### {key} {heading}", *[part for row in rows for part in row]]
+    lines += [f"- {left}" for left in first(order, MOST_TASKS)[MOST_TASKS:]]
+    nothing = "none: every task can begin at once"
+    asked = [*asked, *proposed.get("questions", ())]
+    lines += _sections(
+        [
+            ("Dependency graph", _listed(_graph(state, numbers)) or [nothing]),
+            ("Risks", _listed([*proposed.get("risks", ()), *assumed]) or ["none named"]),
+            ("Open questions", _listed(asked) or ["none"]),
+            ("Decisions", _listed(decisions(state, LONGEST)[0]) or ["none"]),
+        ]
     )
+    return "\n".join(lines) + "\n"
 
 
-def _task_row(state: LoopState, task: Task, numbers: dict[str, str]) -> dict:
+def _task_row(state: LoopState, task: Task, numbers: dict[str, str]) -> list[str]:
     number = numbers[task.id]
     notes = ["scaffold"] if task.scaffold else []
     waits = [numbers.get(name, name) for name in task.blocked_by if name in state.tasks]
@@ -196,16 +224,15 @@ def _task_row(state: LoopState, task: Task, numbers: dict[str, str]) -> dict:
     if task.checks_before:
         proof.append(f"the check before was `{task.checks_before[-1]}`")
     files = first(list(task.files), MOST_FILES)
-    return {
-        "indent": "  " * (number.count(".") - 1),
-        "done": "x" if task.status == tasks.COMPLETED else " ",
-        "number": number,
-        "id": task.id,
-        "subject": line(task.subject, LONGEST),
-        "notes": "".join(f" · {note}" for note in notes),
-        "files": " ".join([line(", ".join(files[:MOST_FILES]), 600), *files[MOST_FILES:]]),
-        "acceptance": line("; ".join(proof), 2 * LONGEST),
-    }
+    named = " ".join([line(", ".join(files[:MOST_FILES]), 600), *files[MOST_FILES:]])
+    shown = line("; ".join(proof), 2 * LONGEST)
+    indent, done = "  " * (number.count(".") - 1), "x" if task.status == tasks.COMPLETED else " "
+    said = "".join(f" · {note}" for note in notes)
+    return [
+        f"{indent}- [{done}] {number} {line(task.subject, LONGEST)} ({task.id}){said}",
+        *([f"{indent}  - Files: {named}"] if named else []),
+        *([f"{indent}  - Acceptance: {shown}"] if shown else []),
+    ]
 
 
 def _graph(state: LoopState, numbers: dict[str, str]) -> list[str]:
@@ -242,23 +269,33 @@ def loop_state(state: LoopState) -> str:
         failures = monitor.failures(history.batches)
         streak, signature = monitor.same_error(history.window)
         rows = [_batch_row(at, batch) for at, batch in enumerate(history.batches, 1)][-SHOWN:]
+    current = "none open" if wave is None else f"{wave.number}: {', '.join(wave.tasks)}"
     tried = [f"{row.play} after batch {row.wave} ({row.status})" for row in history.recoveries]
-    return text(
-        LOOP_STATE,
-        loop=state.name,
-        iteration=number,
-        status=history.status,
-        confidence=said["confidence"] or "medium",
-        current="none open" if wave is None else f"{wave.number}: {', '.join(wave.tasks)}",
-        rows=rows,
-        left_out=max(0, number - SHOWN),
-        failures=failures,
-        streak=streak,
-        signature=prose.clean(signature, SIGNATURE),
-        trend=said["trend"] or "stable",
-        recoveries=prose.clean("; ".join(reversed(tried)) or "none", RECOVERIES),
-        recommendation=prose.clean(said["recommendation"] or "", NOTE) or "continue",
-    )
+    left_out = max(0, number - SHOWN)
+    told = f" ({prose.clean(signature, SIGNATURE)})" if signature else ""
+    lines = [
+        f"# Loop State: {state.name}",
+        f"**Iteration**: {number}",
+        f"**Status**: {history.status}",
+        f"**Confidence**: {said['confidence'] or 'medium'}",
+        f"**Current batch**: {current}",
+        "",
+        "## Batches",
+        "| iter | attempted | passed | failed | notes |",
+        "|---|---|---|---|---|",
+        *rows,
+        *(["", f"{left_out} earlier batches are left out."] if left_out else []),
+        "",
+        "## Signals",
+        f"- Consecutive failures: {failures}",
+        f"- Same error in a row: {streak}{told}",
+        f"- Trend: {said['trend'] or 'stable'}",
+        f"- Recoveries: {prose.clean('; '.join(reversed(tried)) or 'none', RECOVERIES)}",
+        "",
+        "## Recommendation",
+        prose.clean(said["recommendation"] or "", NOTE) or "continue",
+    ]
+    return "\n".join(lines) + "\n"
 
 
 def batches(state: LoopState) -> dict:
@@ -288,16 +325,11 @@ def batches_line(state: LoopState) -> str:
     return f"Batches: {history.status}, {said}"
 
 
-def _batch_row(number: int, batch: Batch) -> dict:
+def _batch_row(number: int, batch: Batch) -> str:
     results = [outcome.result for outcome in batch.outcomes.values()]
     passed, failed = results.count(PASSED), results.count(FAILED)
     notes = [batch.status] if batch.status not in ("", PROGRESSING) else []
     for result, word in ((FAILED, "failed"), (TASK_BLOCKED, "blocked")):
         notes += [f"{name} {word}" for name, one in batch.outcomes.items() if one.result == result]
-    return {
-        "number": number,
-        "attempted": passed + failed,
-        "passed": passed,
-        "failed": failed,
-        "notes": prose.clean(", ".join(notes), NOTE),
-    }
+    told = prose.clean(", ".join(notes), NOTE)
+    return f"| {number} | {passed + failed} | {passed} | {failed} | {told} |"

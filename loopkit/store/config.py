@@ -94,31 +94,45 @@ def parsed(raw: bytes, path: str) -> dict:
         given = tomllib.loads(raw.decode("utf-8-sig").replace("\r\n", "\n"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise Damaged(f"{path}: {error}", "fix it") from None
-    return _checked(given, path)
+    return _checked(given, path) if given else _usual()
+
+
+def _usual() -> dict:
+    """The settings of a file that says nothing, as most: no model is paid for."""
+    amounts = {
+        "iterations": limits.DEFAULT_ITERATIONS,
+        "usd": limits.DEFAULT_USD,
+        "seconds": limits.DEFAULT_SECONDS,
+    }
+    whole = {**settings.DEFAULTS, "approval": settings.EVIDENCE, "prices": {}}
+    whole |= {"notify": [], "agents": {}}
+    return {"limits": amounts, **whole, "blocklist": [], "user": False}
 
 
 def _checked(given: dict, path: str) -> dict:
     from pydantic import BaseModel, ConfigDict, Field, PositiveInt, ValidationError
 
+    usual = _usual()
+
     def one_of(words: tuple[str, ...], default: str) -> Any:
         return Field(default, pattern=f"^(?:{'|'.join(words)})$")
 
     def number(name: str, least: int, most: int = MOST) -> Any:
-        return Field(settings.DEFAULTS[name], ge=least, le=most)
+        return Field(usual[name], ge=least, le=most)
 
     class Strict(BaseModel):
         model_config = ConfigDict(extra="forbid", strict=True)
 
     class Limits(Strict):
-        iterations: PositiveInt | str = limits.DEFAULT_ITERATIONS
-        usd: float | int | str = limits.DEFAULT_USD
-        seconds: PositiveInt | str = limits.DEFAULT_SECONDS
+        iterations: PositiveInt | str = usual["limits"]["iterations"]
+        usd: float | int | str = usual["limits"]["usd"]
+        seconds: PositiveInt | str = usual["limits"]["seconds"]
 
     class Panel(Strict):
-        blocklist: list[str] = []
+        blocklist: list[str] = usual["blocklist"]
 
     class Recall(Strict):
-        user: bool = False
+        user: bool = usual["user"]
 
     class Agent(Strict):
         use: str = ""
@@ -135,10 +149,10 @@ def _checked(given: dict, path: str) -> dict:
         limits: Limits = Limits()
         panel: Panel = Panel()
         recall: Recall = Recall()
-        approval: str = one_of(settings.POLICIES, settings.EVIDENCE)
-        prices: dict[str, tuple[float, float, float, float]] = {}
-        notify: list[str] = []
-        agents: dict[str, Agent] = {}
+        approval: str = one_of(settings.POLICIES, usual["approval"])
+        prices: dict[str, tuple[float, float, float, float]] = usual["prices"]
+        notify: list[str] = usual["notify"]
+        agents: dict[str, Agent] = usual["agents"]
         max_idle_stops: int = number("max_idle_stops", 1, 7)
         max_step_attempts: int = number("max_step_attempts", 1)
         max_fix_cycles: int = number("max_fix_cycles", 0)
@@ -148,7 +162,7 @@ def _checked(given: dict, path: str) -> dict:
         approval_threshold: int = number("approval_threshold", 0, 100)
         revision_threshold: int = number("revision_threshold", 0, 100)
         plan_review_failure: str = one_of(
-            settings.PLAN_REVIEW_FAILURES, settings.DEFAULTS["plan_review_failure"]
+            settings.PLAN_REVIEW_FAILURES, usual["plan_review_failure"]
         )
 
     try:

@@ -22,6 +22,7 @@ def test_no_file_gives_the_defaults(tmp_path: Path) -> None:
     assert values["limits"] == {"iterations": 25, "usd": 25.0, "seconds": 7200}
     assert values["approval"] == "evidence" and values["prices"] == {}
     assert {key: values[key] for key in settings.DEFAULTS} == settings.DEFAULTS
+    assert read(tmp_path, 'approval = "evidence"') == values
 
 
 @pytest.mark.parametrize(
