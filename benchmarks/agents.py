@@ -94,11 +94,11 @@ def at_once(folder: Path) -> None:
     text = "import sys, time\nfor _ in range(20): print('x' * 10_000, flush=True); time.sleep(0.05)"
     words = (str(program(folder, "slow", text)),)
     agent = agents.make("command", agents.Options(program=words))
-    beats, over = [time.monotonic()], threading.Event()
+    beats, over = list[float](), threading.Event()
 
     def beat() -> None:
         while not over.wait(BEAT):
-            beats.append(time.monotonic())
+            beats.append(time.perf_counter())
 
     def bare() -> None:
         subprocess.run(words, cwd=folder, input=b"x", capture_output=True, check=True)
@@ -113,9 +113,10 @@ def at_once(folder: Path) -> None:
     heart = threading.Thread(target=beat)
     for action in (bare, ours):
         threads = [threading.Thread(target=action) for _ in range(MANY)]
-        if action is ours:
-            heart.start()
         began = time.perf_counter()
+        if action is ours:
+            beats.append(began)
+            heart.start()
         for thread in threads:
             thread.start()
         for thread in threads:
