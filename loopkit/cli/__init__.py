@@ -44,6 +44,7 @@ COMMANDS = {
     "checkpoint": "Keep the working files as they are now",
     "rollback": "Put the working files back to a checkpoint",
     "status": "Where the loop stands and what comes next",
+    "statusline": "The loop's line for Claude Code's status line",
     "resume": "Go on with a loop, here",
     "pause": "Let the session go; the loop waits",
     "cancel": "End the loop; the work stays as it is",

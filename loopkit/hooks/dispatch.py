@@ -18,6 +18,8 @@ EVENTS = (
     *("session_start", "user_prompt_expansion", "pre_tool_use", "stop", "subagent_stop"),
     *("stop_failure", "task_created", "task_completed", "session_end", "user_prompt_submit"),
 )
+#: What is called like a hook, without a mark of the call, and answers with a line for people.
+STATUS_LINE = "statusline"
 
 
 def parse(raw: bytes) -> dict | None:
@@ -31,12 +33,14 @@ def parse(raw: bytes) -> dict | None:
 
 def answer(event: str, raw: bytes, env: dict, data: str, now: float) -> bytes:
     """What to print: one ASCII JSON object, or nothing. Never raises; faults go to the log."""
-    if event not in EVENTS:
+    if event not in EVENTS and event != STATUS_LINE:
         return b""
     try:
         given = parse(raw)
         handler = __import__("loopkit.hooks." + event, fromlist=["handle"]).handle
         answer = handler(reply.Call(event, given or {}, given is not None, env, data, now))
+        if event == STATUS_LINE:
+            return answer.encode("utf-8", "replace")
         output, result = json.dumps(answer).encode("ascii") if answer else b"", reply.kind(answer)
     except Exception as fault:  # whatever it is, the session must not suffer from it
         from . import log

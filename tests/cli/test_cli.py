@@ -239,6 +239,7 @@ def test_every_command_answers_with_one_json_object_and_the_same_exit_code(
         ("doctor",),
         ("trust",),
         ("demo",),
+        ("statusline",),
         ("run",),
         ("lint",),
         ("review", "resolve"),

@@ -50,6 +50,31 @@ def hold(snapshot: dict, session: Session, turn: int, usd: float, tokens: int = 
     return f"{head}\nOpen: {_open(snapshot['tasks'], each)}\n{tail}"[:HOLD_LENGTH]
 
 
+def line(name: str, snapshot: dict, session: Session, mine: bool, now: float) -> str:
+    """Where a loop stands, in the client's status line; "" once it is over. snapshot: {} where it
+    would take long to read · now: POSIX seconds."""
+    if session.status in verdict.FINAL or session.stage == "complete":
+        return ""
+    head = f"loop {name}" + ("" if mine else " (another session's)")
+    if session.question is not None or snapshot.get("confirm"):
+        return f"{head} waits for your answer: /loop:status"
+    if session.status != verdict.RUNNING:
+        why = f" ({session.verdict})" if session.verdict else ""
+        return f"{head} is paused{why}: /loop:resume, /loop:cancel"
+    parts = [session.stage]
+    if snapshot:
+        work, wave, out = snapshot["tasks"], snapshot["wave"]["number"], len(snapshot["out"])
+        parts += [f"{work['completed']}/{work['total']} tasks"] if work["total"] else []
+        parts += [f"wave {wave}"] if wave else []
+        parts += [f"{prose.count(out, 'agent')} at work"] if out else []
+    usd = session.cost()[0]
+    most = f" of ${session.limit_usd:g}" if session.limit_usd is not None else ""
+    parts += [f"${usd:.2f}{most}"] if usd else []
+    minutes = session.seconds(now) // 60
+    parts.append(f"{minutes // 60} h {minutes % 60} min" if minutes >= 60 else f"{minutes} min")
+    return f"{head}: {', '.join(parts)}"
+
+
 def behind(name: str) -> str:
     """The hold where the snapshot is gone and the journal long."""
     return (
