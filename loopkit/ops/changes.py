@@ -12,12 +12,13 @@ from collections.abc import Iterator
 from ..core.evidence import changes as rules
 from ..core.evidence import testfiles
 from ..core.health import checkpoints as branch
-from ..core.journal import clock, stage, verdict
+from ..core.journal import clock, stage, task, verdict
 from ..core.journal.errors import LoopError
 from ..core.journal.parts import UNDO, Changed, Checkpoint, Touched
 from ..core.journal.state import LoopState
+from ..core.steps import kinds
 from ..engine import checkpoints, git, listing, restoring, trees
-from ..store import looks, place, prompts, tables, transcript
+from ..store import answers, looks, place, prompts, tables, transcript
 from ..store.loop import Loop
 from .workspace import Workspace, data_of
 
@@ -30,6 +31,8 @@ _READERS = frozenset(
     "cat head tail less more grep rg egrep fgrep wc ls diff cmp stat file nl od xxd md5sum "
     "sha256sum pytest test loopkit".split()
 )
+#: What a coder is asked.
+_CODERS = "|".join((kinds.IMPLEMENTATION, kinds.SCAFFOLD, kinds.FIX))
 _GIT_READS = ("diff", "show", "log", "status", "blame", "grep")
 #: Seconds by which the clock of a transcript and ours may differ.
 _SLACK = 30
@@ -83,10 +86,14 @@ def _looked(workspace: Workspace, loop: Loop, wave: int | None) -> list[str]:
     if wave is not None:
         _keep(workspace, loop, found.lists, listing.NEWEST)
     rows = _explained(workspace, loop, rules.broken(loop.state, found.marks))
+    alone = {
+        "session": _by_session(workspace, loop, found.whole),
+        "unanswered": _unanswered(loop),
+    }
 
     def decide(state: LoopState) -> list:
         checks = testfiles.of_checks(found.whole, found.ignored, state, tables.tests())
-        whole = rules.event(None, found.whole, found.ignored, None, checks)
+        whole = rules.event(None, found.whole, found.ignored, None, checks | alone)
         measured = [whole] if _is_new(state, whole[1]) else []
         if wave is not None:
             number = made.number if made else None
@@ -110,7 +117,9 @@ def _looked(workspace: Workspace, loop: Loop, wave: int | None) -> list[str]:
 def _is_new(state: LoopState, data: dict) -> bool:
     known = state.changes
     rows = [Changed(**{"added": None, "removed": None, **row}) for row in data["files"]]
-    return (rows, data["ignored"]) != (known.whole, known.ignored)
+    alone = [data.get(name, []) for name in ("session", "unanswered")]
+    seen = (known.whole, known.ignored, [known.session, known.unanswered])
+    return (rows, data["ignored"], alone) != seen
 
 
 def _said(state: LoopState, rows: list[Changed], wave: int) -> list[str]:
@@ -257,6 +266,37 @@ def _calls(workspace: Workspace, loop: Loop) -> Iterator[tuple[str, str, str]]:
             name = looks.kind(path) if looks.kind(path).startswith("loop:") else ""
         if name:
             yield from ((name, tool, words) for tool, words in looks.written(files, since))
+
+
+def _by_session(workspace: Workspace, loop: Loop, rows: list[Changed]) -> list[str]:
+    """Of these files those that the main session itself wrote, by its transcript; of sessions
+    before it what was known."""
+    session = loop.state.session
+    main = transcript.find(place.config_dir(workspace.environment), session.owner)
+    since = _earlier(session.started_at)
+    calls = [
+        ("session", tool, words)
+        for tool, words in (looks.written([main], since) if main else ())
+        if not re.match(r"\s*loopkit\b", words)
+    ]
+    return [
+        row.path
+        for row in rows
+        if row.path in loop.state.changes.session or _who(workspace.project, row.path, calls)
+    ]
+
+
+def _unanswered(loop: Loop) -> list[str]:
+    """Tasks of a loop driven by `next` that are done though no coder has answered for them."""
+    state, known = loop.state, answers.names(loop.folder)
+    split = {one.parent for one in state.tasks.values()}
+    return [
+        one.id
+        for one in state.tasks.values()
+        if state.session.dispatches and one.status == task.COMPLETED
+        if one.coded is None and one.id not in split
+        if not any(re.fullmatch(rf"(?:{_CODERS})-{one.id}-\d+", name) for name in known)
+    ]
 
 
 def _earlier(stamp: str) -> str:

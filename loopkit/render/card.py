@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import unicodedata
 
-from ..core.evidence import changes
 from ..core.journal import clock, prose
 from ..core.journal.state import LoopState
 from ..core.memory import decisions
@@ -61,7 +60,7 @@ def _lines(state: LoopState) -> list[str]:
     for sign, found in (
         ("! open: ", result.open_rows(state)),
         ("! ", [*result.doubts(state), *supervision.warnings(state)]),
-        ("~ ", [*result.replaced(state), *changes.notes(state), *_decided(state)]),
+        ("~ ", [*result.replaced(state), *result.notes(state), *_decided(state)]),
     ):
         for words in first(found, LISTED):
             lines += _wrapped(sign + prose.clean(words, LONGEST), _INDENT)

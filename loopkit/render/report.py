@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ..core.evidence import changes
 from ..core.journal import prose, verdict
 from ..core.journal import task as tasks
 from ..core.journal.parts import Finding
@@ -36,7 +35,7 @@ def render(state: LoopState) -> str:
             ("Found in reviews, still open", _bounded(result.open_rows(state))),
             ("Why it is not simply done", _bounded(result.doubts(state))),
             ("Proofs and checks that were replaced", _bounded(result.replaced(state))),
-            ("Tests and settings of checks that changed", _bounded(changes.notes(state))),
+            ("How it was done and checked", _bounded(result.notes(state))),
             ("Pauses, and what people decided", _bounded(result.decided(state))),
         ],
         adherence=adherence(state)[:MOST],

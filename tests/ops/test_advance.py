@@ -13,7 +13,7 @@ from loopkit.core.review import review
 from loopkit.engine import process
 from loopkit.ops import advance
 from loopkit.store import answers, prompts
-from tests.cli.kit import GATE, PANEL, REQUEST, S2, SEEN, Answer, Project
+from tests.cli.kit import GATE, PANEL, REQUEST, S1, S2, SEEN, Answer, Project
 from tests.ops.kit import part
 
 DONE = {"status": "complete", "summary": "it is there"}
@@ -143,6 +143,39 @@ def test_a_whole_loop_of_one_task(going: Going) -> None:
     assert over.steps == [] and "<loop-complete>" in over.out
     assert going.project.snapshot["verdict"] == "achieved"
     assert going.next().steps == []  # what is over says nothing more
+
+
+def test_what_the_session_did_itself_and_what_rests_on_one_command_is_named(going: Going) -> None:
+    """Its coder ran the check of the first task itself; nobody was started for the second."""
+    going.project.start("add rate limiting to the API")
+    going.next()
+    tasks = [part("a"), part("b")]
+    shown = [{"text": text, "proof": tasks[1]["verify"]} for text in ("a limit", "another")]
+    going.submit(REQUEST | {"criteria": shown, "tasks": tasks})
+    for name in ("a", "b"):
+        going.project.write(f"{name}.txt", "good\n")
+    assert "T-001 completed" in going.project.ok("verify", "T-001").out
+    going.say(FIRST, DONE)
+    assert "T-002 completed" in going.project.ok("verify", "T-002").out
+    home = Path(going.project.environment["HOME"], ".claude", "projects", "p")
+    home.mkdir(parents=True)
+    lines = [
+        ("Bash", {"command": "loopkit submit --file - <<'EOF'\nfiles: [a.txt]\nEOF"}),
+        ("Bash", {"command": "cat a.txt"}),
+        ("Write", {"file_path": str(going.project.folder / "b.txt")}),
+    ]
+    with open(home / f"{S1}.jsonl", "w") as file:
+        for tool, given in lines:
+            block = {"type": "tool_use", "id": "t", "name": tool, "input": given}
+            file.write(json.dumps({"type": "assistant", "message": {"content": [block]}}) + "\n")
+    going.next()
+    going.reviewed()
+    over = going.submit(GATE)
+    assert "~ one command shows C1, C2: grep -qx good b.txt" in over.out
+    assert "~ the session wrote itself, no agent: b.txt\n" in over.out
+    assert "~ no coder answered for T-002\n" in over.out
+    report = (going.project.root / going.project.name / "report.md").read_text()
+    assert "no coder answered for T-002" in report
 
 
 def test_agents_of_a_wave_start_side_by_side(going: Going) -> None:

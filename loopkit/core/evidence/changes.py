@@ -126,11 +126,12 @@ def event(
     rows: list[Changed],
     ignored: Iterable[str],
     checkpoint: int | None = None,
-    checks: dict[str, list[str]] | None = None,
+    beside: dict[str, list[str]] | None = None,
 ) -> Change:
-    """The event of what was measured. checks: `tests` and `settings` of journal/parts."""
+    """The event of what was measured. beside: `tests`, `settings`, `session` and `unanswered` of
+    journal/parts."""
     more: dict = {"checkpoint": checkpoint} if checkpoint is not None else {}
-    more |= {name: names[:MOST] for name, names in (checks or {}).items() if names}
+    more |= {name: names[:MOST] for name, names in (beside or {}).items() if names}
     files = [
         {name: value for name, value in row._asdict().items() if value not in ("", None)}
         for row in rows[:MOST]

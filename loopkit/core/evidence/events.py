@@ -87,8 +87,7 @@ class ChangeRow(Fields):
 
 class ChangesMeasured(EventType):
     """wave: against the checkpoint before it; None: all since the start · checkpoint: the one that
-    was measured · left_out: files that are not named here · tests, settings: as of
-    journal/parts."""
+    was measured · left_out: files that are not named here · the rest: as of journal/parts."""
 
     wave: Count | None = None
     files: list[ChangeRow] = []
@@ -97,6 +96,8 @@ class ChangesMeasured(EventType):
     checkpoint: Count | None = None
     tests: list[Text] = []
     settings: list[Text] = []
+    session: list[Text] = []
+    unanswered: list[Text] = []
 
     def fold(self, state: LoopState) -> None:
         known = state.changes
@@ -107,6 +108,7 @@ class ChangesMeasured(EventType):
         if self.wave is None:
             known.whole, known.ignored, known.left_out = rows, self.ignored, self.left_out
             known.tests, known.settings = self.tests, self.settings
+            known.session, known.unanswered = self.session, self.unanswered
         else:
             known.waves[self.wave] = rows
             known.base, known.at = self.checkpoint or known.base, self.at

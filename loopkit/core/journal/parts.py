@@ -321,9 +321,10 @@ class Changes:
     waves: {number: [Changed]} · whole: since the start, None while that was not measured · ignored:
     names of ignored files that changed since the start · left_out: rows that were not kept ·
     tests, settings: paths of existing tests that lost something, of changed settings of checks ·
-    first: {path: the journal line that measured it first} · base: number of the checkpoint that was
-    measured last · at: when · touched: files that must not change and did · asked: about how many
-    of the newest the person is asked.
+    session: paths that the main session itself wrote · unanswered: tasks that are done and for
+    which no coder answered · first: {path: the journal line that measured it first} · base: number
+    of the checkpoint that was measured last · at: when · touched: files that must not change and
+    did · asked: about how many of the newest the person is asked.
     """
 
     def __init__(self) -> None:
@@ -333,6 +334,8 @@ class Changes:
         self.left_out = 0
         self.tests: list[str] = []
         self.settings: list[str] = []
+        self.session: list[str] = []
+        self.unanswered: list[str] = []
         self.first: dict[str, int] = {}
         self.base: int | None = None
         self.at = ""

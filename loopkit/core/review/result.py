@@ -122,6 +122,25 @@ def changed(state: LoopState) -> list[str]:
     return [changes.told(row) for row in state.changes.whole or ()]
 
 
+def notes(state: LoopState) -> list[str]:
+    """What a reader has to know of how it was done and checked, a line each."""
+    by_command: dict[str, list[str]] = {}
+    for row in state.criteria.values():
+        if row.command and not row.must_not:
+            by_command.setdefault(row.command, []).append(row.id)
+    rows = [
+        f"one command shows {', '.join(names)}: {line}"
+        for line, names in by_command.items()
+        if len(names) > 1
+    ]
+    done = state.changes
+    if done.session:
+        rows.append(f"the session wrote itself, no agent: {', '.join(done.session)}")
+    if done.unanswered:
+        rows.append(f"no coder answered for {', '.join(done.unanswered)}")
+    return [*changes.notes(state), *rows]
+
+
 def doubts(state: LoopState) -> list[str]:
     """Why it is not fit to ship, and answers by hand."""
     return [*gate.doubts(state), *gate.by_hand(state)]

@@ -172,8 +172,8 @@ def test_criteria_and_must_nots_come_with_the_commands_that_will_be_run():
     state.criteria["C1"] = state.criteria["C1"]._replace(command="pytest -q")
     values = context.values(state, IMPLEMENT)
     assert values["success"][0] == ("C1", state.criteria["C1"].text, "pytest -q", "", True)
-    assert context.values(state, IMPLEMENT._replace(subject="T-002"))["success"][0][3] is False
-    assert [len(row) for row in values["must_nots"]] == [4] * len(state.must_nots)
+    assert context.values(state, IMPLEMENT._replace(subject="T-002"))["success"][0][4] is False
+    assert [len(row) for row in values["must_nots"]] == [5] * len(state.must_nots)
 
 
 def test_a_task_that_comes_back_is_told_that_it_was_done_and_what_fails_since():
