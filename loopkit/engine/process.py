@@ -18,7 +18,7 @@ from typing import IO, BinaryIO, NamedTuple
 
 from ..core.evidence import command, masking
 from ..core.journal.errors import Damaged
-from ..store import atomic, digest, tables
+from ..store import atomic, digest, place, tables
 
 
 class Deadlines(NamedTuple):
@@ -191,8 +191,7 @@ def find(name: str, path: str) -> str:
     Raises FileNotFoundError for none."""
     if os.path.dirname(name):
         return name
-    folders = [folder for folder in path.split(os.pathsep) if os.path.isabs(folder)]
-    found = shutil.which(name, path=os.pathsep.join(folders)) if folders else None
+    found = shutil.which(name, path=place.search_path({"PATH": path}))
     if found is None:
         raise FileNotFoundError(f"{name} is not on the PATH (its relative entries do not count)")
     return found

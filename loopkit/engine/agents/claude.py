@@ -10,8 +10,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ...core.health import allowing, failures
+from ...core.journal import pricing
 from ...core.journal.errors import Damaged
-from ...store import place
+from ...store import place, transcript
 from .. import process
 from . import (
     DENIED,
@@ -35,6 +36,8 @@ _ALWAYS = ("-p", "--output-format", "stream-json", "--verbose")
 _ASKING = ("ExitPlanMode", "AskUserQuestion")
 #: Bytes of a line that are read; a longer one is a tool's output and says nothing of the run.
 _LONGEST = 8_000_000
+#: Bytes of a transcript: all of them.
+_ALL = 1 << 50
 #: Most refused calls that are named.
 _MOST_DENIED = 50
 #: Lines after a result by which a turn begins anew: a report of background work has come in.
@@ -84,9 +87,20 @@ class Claude(Program):
                 lambda: stream.finished,
             )
             answer = stream.answer(end, deadlines, schema)
+            if answer.cost is None and answer.session:
+                answer = answer._replace(cost=self._reckoned(prompt, answer.session))
         except (OSError, ValueError) as fault:
             answer = not_started("claude", fault)
         return answer._replace(started=started, ended=time.time())
+
+    def _reckoned(self, prompt: Prompt, session: str) -> float | None:
+        """USD of a run that was ended before its result, by its transcript and our table of prices;
+        None where it has none, or all its models are unknown."""
+        config = place.config_dir({**self.environment, **prompt.environment})
+        path = transcript.find(config, session)
+        usage = transcript.read(path, {}, [], most=_ALL).usage if path else {}
+        usd, _, unpriced = pricing.cost(usage, {})
+        return usd if usage and (usd or not unpriced) else None
 
     def _arguments(self, prompt: Prompt, schema: dict | None) -> list[str]:
         options = self.options

@@ -398,6 +398,24 @@ def test_background_work_is_waited_for(client: Client, monkeypatch: pytest.Monke
     assert client.run().text == "it is back"
 
 
+@pytest.mark.parametrize(
+    ("model", "cost"), [("claude-opus-4-5", 5.0), ("mystery-1", None), ("", None)]
+)
+def test_what_it_cost_until_it_was_ended_is_reckoned(
+    client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, model: str, cost: object
+) -> None:
+    folder = tmp_path / "config" / "projects" / "-project"
+    folder.mkdir(parents=True)
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path / "config"))
+    message = {"id": "m1", "model": model, "content": [], "usage": {"input_tokens": 1_000_000}}
+    row = json.dumps({"type": "assistant", "message": message}) + "\n"
+    if model:
+        (folder / "s1.jsonl").write_text(row + row)
+    client.play("say(init); time.sleep(1000)")
+    found = client.run(deadlines=Deadlines(600, 0, 600))
+    assert (found.outcome, found.cost) == ("timed_out", cost)
+
+
 def test_its_output_is_kept_without_credentials(client: Client, tmp_path: Path) -> None:
     client.play("say(init); print('ghp_' + 'a1B2' * 9, file=sys.stderr); say(result)")
     log = tmp_path / "002.jsonl"

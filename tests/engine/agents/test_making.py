@@ -30,7 +30,7 @@ def ask(
         ("script", Options(), "agent 'script' has no file"),
         ("script", Options(script="/nowhere.yaml"), "cannot use /nowhere.yaml"),
         ("codex", Options(environment={"PATH": "bin:."}), "codex is not on the PATH"),
-        ("claude", Options(environment={"PATH": ""}), "claude is not on the PATH"),
+        ("claude", Options(environment={"PATH": "/nowhere"}), "claude is not on the PATH"),
     ],
 )
 def test_what_cannot_be_made_is_refused_in_one_line(
