@@ -5,6 +5,6 @@ import click
 from ..ops.trust import take_over
 from . import app
 
-WORDS = click.argument("words", nargs=-1, metavar="[settings|learnings|decisions|all]...")
+WORDS = click.argument("words", nargs=-1, metavar="[settings|learnings|decisions|stages|all]...")
 
 trust = app.command("trust", "loopkit trust learnings decisions", WORDS)(take_over)

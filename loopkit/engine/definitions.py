@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import hashlib
 import os
@@ -12,7 +13,7 @@ from ..core.journal.errors import Damaged, UsageFault
 from ..core.pipeline import definitions
 from ..core.pipeline.definitions import Fault, Known, Pipeline, Source, Stage
 from ..replies import records
-from ..store import atomic, origin, personal, place
+from ..store import atomic, origin, personal, place, trust
 from ..store.origin import Origin
 
 STAGES, PIPELINES = "stages", "pipelines"
@@ -39,13 +40,14 @@ class Library:
     """All stages and pipelines that can be named here; the first place that has one counts.
 
     untrusted: names below `.loop` of what is passed over since it came with the repository · files:
-    what was read, {name: digest}.
+    what was read, {name: digest} · own: digests of what the project has untracked.
     """
 
     def __init__(self, root: str | None, environment: dict, whose: Origin | None, known: Known):
         self.known = known
         self.untrusted: list[str] = []
         self.files: dict[str, str] = {}
+        self.own: dict[str, str] = {}
         self.places = [] if root is None else [Place(root, ".loop", whose)]
         own = os.path.dirname(personal.path(environment))
         project = os.path.dirname(root) if root else None
@@ -123,6 +125,11 @@ class Library:
         made = made._replace(text=text, prompt_file=prompt)
         return made, faults + definitions.prompt_faults(made)
 
+    def note_own(self) -> None:
+        """Remember what was read untracked as the person's own: it may be committed later."""
+        with contextlib.suppress(OSError):  # then they are asked about once more
+            trust.vouch(trust.OWN, self.own.items())
+
     # -- a pipeline
 
     def pipeline(self, name: str, folder: str) -> tuple[Pipeline | None, list[Fault]]:
@@ -138,7 +145,8 @@ class Library:
 
     def _candidates(self, name: str, folder: str) -> Iterator[tuple[Place, str]]:
         names = [name] if name.endswith(ENDINGS) else [name + ending for ending in ENDINGS]
-        for one in names:
+        is_path = os.sep in name or name.endswith(ENDINGS)
+        for one in names if is_path else ():
             path = os.path.normpath(os.path.join(folder, one))
             of_loop = next(
                 (at for at in self.places if at.whose and place.inside(path, at.folder)), None
@@ -173,10 +181,14 @@ class Library:
 
     def _read(self, one: Place, path: str) -> str:
         """Text of a file. Raises OSError, UnicodeDecodeError, Untrusted."""
+        name = os.path.relpath(path, one.folder).replace(os.sep, "/")
+        if one.whose:
+            atomic.check_inside(one.folder, path)
         raw = atomic.read(path, LARGEST, links=one.whose is None)
-        name = os.path.relpath(path, one.folder)
         if one.whose and one.whose.whose(name, origin.DEFINITION, raw) is None:
             raise Untrusted(name)
+        if one.whose and not one.whose.tracked(name):
+            self.own[origin.digest(origin.DEFINITION, raw)] = name
         self.files[name] = hashlib.sha256(raw).hexdigest()
         return raw.decode("utf-8-sig")
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 
 from ..core.journal.errors import LoopError
 from ..store import place
-from ..store.origin import CONFIG, LEARNINGS, Origin, decisions
+from ..store.origin import CONFIG, LEARNINGS, Origin, decisions, definitions
 from . import git
 
 #: Seconds that git may take; after that all files are untrusted.
@@ -18,11 +18,11 @@ SECONDS = 10.0
 def of(root: str, env: dict, note: Callable[[str], None]) -> Origin:
     """Whose the files of a `.loop` are. Where git cannot say: untrusted; `note` is told."""
     names = [name for name in (CONFIG, LEARNINGS) if os.path.lexists(os.path.join(root, name))]
-    names += decisions(root)
+    names += [*decisions(root), *definitions(root)]
     try:
         return Origin(root, _tracked(root, names, env) if names else frozenset())
     except LoopError as error:
-        kinds = f"settings, learnings and decisions in {root}"
+        kinds = f"settings, learnings, decisions and stages in {root}"
         note(f"{error.what}; {kinds} are not used unless they are known")
         return Origin(root, None)
 

@@ -19,8 +19,8 @@ SHORT, LONGEST = 12, 10_000
 
 
 def take_over(workspace: Workspace, words: list[str]) -> Result:
-    """Show the settings, learnings and decisions in .loop that came with the repository, or take
-    them over, in a terminal.
+    """Show the settings, learnings, decisions, stages and pipelines in .loop that came with the
+    repository, or take them over, in a terminal.
 
     They are used only once you have taken them over, as they stand now: what is changed later is
     untrusted again. A session of Claude Code sees how many there are, and no more.
@@ -41,7 +41,7 @@ def take_over(workspace: Workspace, words: list[str]) -> Result:
         lines = [
             f"came with the repository, not used: {origin.counted(items)}",
             *_listed(items, contents=not workspace.session),
-            f"{who} trust settings | learnings | decisions | all",
+            f"{who} trust {' | '.join(known)}",
         ]
         return _result(workspace, lines, came=items)
     if not chosen:
@@ -96,6 +96,8 @@ def _meant(item: Item, text: str) -> list[str]:
             return [f"cannot be used: {error}"]
         changed = [name for name in values if usual.get(name, ...) != values[name]]
         return [f"{name} = {values[name]!r}" for name in changed] or ["as usual"]
+    if item.kind == origin.DEFINITION:
+        return text.splitlines()
     if item.kind == origin.DECISION:
         row = learned.decision(text, item.name)
     else:

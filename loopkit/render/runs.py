@@ -71,7 +71,12 @@ def going_on(state: RunState, held: str) -> list[str]:
     lines = [f"go on with iteration {state.iteration}: {command(state, '--resume')}"]
     if state.stage is None:
         lines = [f"go on: {command(state, '--resume')}"]
-    return [*lines, f"start over: {command(state, '--force')}"]
+    return [*lines, anew(state)]
+
+
+def anew(state: RunState) -> str:
+    """How a run is put away and begun anew."""
+    return f"start over: {command(state, '--force')}"
 
 
 def raising(state: RunState) -> list[str]:

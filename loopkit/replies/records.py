@@ -138,9 +138,10 @@ def marked(text: str) -> tuple[Any, dict[tuple, int]]:
         loader = _Lines(text)
         try:
             node = loader.get_single_node()
+            value = None if node is None else loader.construct_document(node)
             lines: dict[tuple, int] = {}
             _mark(node, (), lines)
-            return (None if node is None else loader.construct_document(node)), lines
+            return value, lines
         finally:
             loader.dispose()
     except yaml.MarkedYAMLError as error:

@@ -1,6 +1,7 @@
-"""Settings, learnings and decisions in a `.loop/`, and whose they are. What git tracks may have
-come with the repository: it counts for nothing until its content is known, because loopkit wrote it
-on this machine (`trust.OWN`) or because the person took it over (`trust.TAKEN`)."""
+"""Settings, learnings, decisions, stages and pipelines in a `.loop/`, and whose they are. What git
+tracks may have come with the repository: it counts for nothing until its content is known, because
+loopkit wrote it on this machine (`trust.OWN`) or because the person took it over (`trust.TAKEN`).
+"""
 
 from __future__ import annotations
 
@@ -31,8 +32,9 @@ WORDS = {
 }
 #: The files of the project's settings and of its learnings.
 CONFIG, LEARNINGS = "config.toml", "learnings.jsonl"
-#: Most bytes of settings, and of a file of learnings or a decision; most decisions.
-LARGEST_SETTINGS, LARGEST, MOST_DECISIONS = 1_000_000, 1 << 26, 20_000
+#: Most bytes of settings, and of a file of learnings or a decision; most decisions, and files of
+#: stages and pipelines.
+LARGEST_SETTINGS, LARGEST, MOST_DECISIONS, MOST_DEFINITIONS = 1_000_000, 1 << 26, 20_000, 2_000
 #: Where a learning is from: the project, the user's file, or a decision's file below `.loop`.
 PROJECT, USER = "project", "user"
 
@@ -103,6 +105,24 @@ class Origin:
             return trust.known_contents()
         except OSError:  # then nobody vouches for anything
             return {}
+
+
+# -- stages and pipelines
+
+
+def definitions(root: str) -> list[str]:
+    """The names of all files of stages and pipelines below `.loop`, in order; none through a
+    link."""
+    found: list[str] = []
+    for folder in ("pipelines", "stages"):
+        for above, folders, names in os.walk(os.path.join(root, folder)):
+            folders.sort()
+            if not os.path.islink(above):
+                where = os.path.relpath(above, root).replace(os.sep, "/")
+                found += [f"{where}/{name}" for name in sorted(names)]
+            if len(found) > MOST_DEFINITIONS:
+                break
+    return found[:MOST_DEFINITIONS]
 
 
 # -- learnings and decisions
@@ -192,7 +212,20 @@ def along(whose: Origin) -> list[Item]:
             if content.number:
                 kind, name = LEARNING, f"{LEARNINGS}:{content.number}"
             found.append(_item(whose, kind, name, content.raw))
-    return found
+    return found + list(_definitions(whose))
+
+
+def _definitions(whose: Origin) -> Iterator[Item]:
+    for name in definitions(whose.root):
+        if not whose.tracked(name):
+            continue
+        try:
+            raw = atomic.read(os.path.join(whose.root, name), LARGEST_SETTINGS)
+        except OSError:
+            yield Item(DEFINITION, name, "", None)
+            continue
+        if whose.whose(name, DEFINITION, raw) is None:
+            yield _item(whose, DEFINITION, name, raw)
 
 
 def _settings(whose: Origin) -> list[Item]:
@@ -233,5 +266,6 @@ def counted(items: list[Item]) -> str:
     """`settings (.loop/config.toml), 3 learnings, 1 decision`."""
     kinds = [item.kind for item in items]
     parts = [f"settings (.loop/{CONFIG})"] if SETTINGS in kinds else []
-    parts += [prose.count(kinds.count(key), key) for key in (LEARNING, DECISION) if key in kinds]
+    several = (LEARNING, DECISION, DEFINITION)
+    parts += [prose.count(kinds.count(key), key) for key in several if key in kinds]
     return ", ".join(parts)

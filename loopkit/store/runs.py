@@ -133,7 +133,7 @@ class Run:
 
     def write_state(self) -> None:
         """Write state.json; it is derived, so that a failure loses nothing and is not raised."""
-        text = json.dumps(events.document(self.state), ensure_ascii=False, indent=1)
+        text = json.dumps(events.document(self.state), ensure_ascii=False)
         with contextlib.suppress(OSError):
             atomic.write(os.path.join(self.folder, STATE), text.encode("utf-8", "replace"))
 

@@ -94,7 +94,7 @@ class Ready(NamedTuple):
     root: str
     pipeline: Pipeline
     limits: Limits
-    digest: str
+    books: Library
     settings: dict
     notes: list[str]
 
@@ -113,7 +113,7 @@ def ready(workspace: Workspace, asked: Asked) -> Ready:
     wanted = limits(asked, pipeline, settings["limits"], before)
     for entry in pipeline.entries:
         completions.check_programs(entry.stage.completion, workspace.environment)
-    return Ready(root, pipeline, wanted, books.digest, settings, notes)
+    return Ready(root, pipeline, wanted, books, settings, notes)
 
 
 def _check(workspace: Workspace, asked: Asked) -> None:
@@ -209,10 +209,17 @@ def start(
     found = ready(workspace, asked)
     yield from map(Told, found.notes)
     loop.prepare(found.root)
+    found.books.note_own()
     try:
         opened, lock = _take(workspace, found, asked)
     except _Stands as stands:
-        yield _told(stands.run, stands.held, stands.code)
+        over = _told(stands.run, stands.held, stands.code)
+        anew = words.anew(stands.run.state)
+        yield (
+            over
+            if anew in over.text or not over.code
+            else over._replace(text=f"{over.text}\n{anew}")
+        )
         return
     try:
         chosen = opened.state.chosen
@@ -376,7 +383,7 @@ def _check_goes_on(before: Run, found: Ready, asked: Asked) -> None:
     if state.pipeline != found.pipeline.name:
         what = f"run {session} is one of {state.pipeline}, not of {found.pipeline.name}"
         raise Refused(what, f"go on with it: {words.command(state, '--resume')}")
-    if state.definition != found.digest and not asked.accept_changes:
+    if state.definition != found.books.digest and not asked.accept_changes:
         raise Refused(
             f"the files of {state.pipeline} have changed since run {session} began",
             "go on with them as they are now: --accept-changes",
@@ -400,7 +407,7 @@ def _row(found: Ready, asked: Asked, state: RunState | None = None) -> dict:
         "words": list(asked.words),
         "chosen": chosen,
         "parts": [_part(entry) for entry in found.pipeline.entries],
-        "definition": found.digest,
+        "definition": found.books.digest,
         **found.limits._asdict(),
     }
 
