@@ -12,7 +12,7 @@ from ..core.steps import snapshot as snapshots
 from ..core.steps.events import LOOP
 from ..store import client, digest, evidence, journal, loops, native, place
 from ..store.loop import Loop, prepare
-from . import checkpoints, environment, installation, locks
+from . import checkpoints, environment, installation, locks, running
 from .findings import OK, WARN, Case, Report
 
 
@@ -34,6 +34,7 @@ def examine(case: Case, fix: bool) -> Report:
         report.ok("no loop in this project")
     else:
         _root(report, case, case.root, fix)
+        running.runs_of(report, case, case.root)
     return report
 
 
