@@ -165,7 +165,8 @@ class Stream:
         except ValueError:
             row = None
         if not isinstance(row, dict) or not isinstance(row.get("type"), str):
-            self.words.feed(line + b"\n")
+            if not line.startswith(b"{"):  # a line that was cut says nothing either
+                self.words.feed(line + b"\n")
             return
         if not self.session and isinstance(row.get("session_id"), str):
             self.session = row["session_id"]
@@ -235,8 +236,8 @@ class Stream:
         if cut is not None:
             return cut._replace(text=text)
         if not self.result:
-            said = self.words.text().strip()
-            return failed(f"exit {end.code} without a result", said)
+            found = failed(f"exit {end.code} without a result", self.words.text().strip())
+            return found if end.code else Answer(FATAL, error=found.error)
         failure = self._failure(end, text)
         if failure is not None:
             return failure._replace(text=text)

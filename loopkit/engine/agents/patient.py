@@ -6,6 +6,7 @@ cut off by a limit begins anew and is not counted by whoever counts answers.
 
 from __future__ import annotations
 
+import math
 import os
 import random
 import threading
@@ -25,6 +26,8 @@ _LEAST, _MOST_HITS = 60.0, 6
 _MARGIN = 5.0
 #: Seconds of one piece of waiting; and between two lines about it: half of what is left, within.
 _PIECE, _SOONEST, _LATEST = 30.0, 60.0, 1800.0
+#: Characters of a failure that a countdown repeats.
+_WHY = 100
 #: A stated time of day that has just passed is no day away; nor is it where clocks change.
 _DAY, _SLACK = 86400.0, 3700.0
 
@@ -85,7 +88,7 @@ class Patient:
             until = self._again(answer, failures)
             if until is None:
                 return _with_costs(answer, costs, started)
-            if not self._wait(until, answer.error or answer.outcome):
+            if not self._wait(until, answer.error[:_WHY] or answer.outcome):
                 return _with_costs(_INTERRUPTED._replace(text=answer.text), costs, started)
 
     def _again(self, answer: Answer, failures: int) -> float | None:
@@ -130,7 +133,7 @@ class Patient:
             left = until - now
             if now >= due:
                 at = f" at {_local(until)}," if left >= _SOONEST else ""
-                self.told(f"{why}: goes on{at} in {clock.human(max(1.0, left))}")
+                self.told(f"{why}: goes on{at} in {clock.human(math.ceil(left))}")
                 due = now + max(min(left / 2, _LATEST), _SOONEST)
                 due = due if until - due > _PIECE else until
             if self.pause(min(_PIECE, left)):

@@ -119,6 +119,8 @@ WALL = {"type": "assistant", "error": "rate_limit", "message": {"content": []}}
          "exit 1 without a result: Claude Code cannot be launched inside"),
         ([INIT], 143, "interrupted", "it was ended"),
         ([INIT], 137, "fatal", "exit 137 without a result"),
+        ([LIMITED], 0, "fatal", f"exit 0 without a result: {LIMITED}"),
+        (['{"result": "usage limit reached'], 1, "fatal", "exit 1 without a result"),
         (["plain text"], 0, "fatal", "exit 0 without a result: plain text"),
         ([], 0, "fatal", "exit 0 without a result"),
         # what is no stream of ours
