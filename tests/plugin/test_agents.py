@@ -24,6 +24,7 @@ TOOLS = {
 }
 STARTS_AGENTS, EDITS = {"Agent", "Task"}, {"Edit", "Write", "MultiEdit", "NotebookEdit"}
 COMMANDS = {name for plugin, kind, name in NAMES if (plugin, kind) == ("loop", "command")}
+SKILLS = {name for plugin, kind, name in NAMES if (plugin, kind) == ("loop", "skill")}
 AGENTS = {one.name: one for one in DOCUMENTS if (one.plugin, one.kind) == ("loop", "agent")}
 
 
@@ -91,4 +92,4 @@ def test_each_agent_is_dispatched_by_a_step():
     """What needs no judgement of its own is code, a field of an answer, or the person's step."""
     assert set(AGENTS) == {one.agent for one in KINDS.values() if one.agent}
     words = " ".join(one.body for one in DOCUMENTS) + (ROOT / "README.md").read_text("utf-8")
-    assert set(re.findall(r"`loop:([a-z-]+)`", words)) <= set(AGENTS) | COMMANDS
+    assert set(re.findall(r"`loop:([a-z-]+)`", words)) <= set(AGENTS) | COMMANDS | SKILLS

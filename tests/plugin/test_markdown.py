@@ -169,7 +169,7 @@ def test_rules_name_safe_subcommands_one_by_one(document):
             wanted = words == f"{document.name} --soft" and f"loopkit {words}" in injections(
                 document
             )
-            assert wanted or not words.startswith(guarded), rule
+            assert wanted or not f"{words} ".startswith(f"{guarded} "), rule
         assert words.split()[0] not in SHOWING or words in SHOWING, rule
         assert words.removesuffix(" *") not in ("start", "score", "review", "wave", "resume"), (
             f"{rule} lets a person's decision through"
