@@ -10,10 +10,10 @@ from . import app
 @app.command(
     "lint",
     "loopkit lint stage improve-plan",
-    click.argument("kind", default="", metavar="[stage|pipeline]"),
+    click.argument("kind", default="", metavar="[stage|pipeline|tasks]"),
     click.argument("names", nargs=-1, metavar="[NAME]..."),
 )
 def lint(call: app.App, kind: str, names: tuple[str, ...]) -> Result:
-    """Check stages and pipelines by the rules of a run: each fault with file, line and cure. Exit 1
-    where a run would refuse one."""
+    """Check stages and pipelines, or files of tasks, by the rules of a run: each fault with file,
+    line and cure. Exit 1 where a run would refuse one."""
     return ops.lint(call, kind, list(names))

@@ -170,7 +170,7 @@ def accept_shape(workspace: Workspace, text: str, max_mode: int = 0o666) -> Resu
     """Check a SHAPE.md and store it, with at most these permission bits. Raises ShapeFaults."""
     loop = workspace.own_loop()
     data = workspace.change(loop, intake.shaped, text)[0][1]
-    _store(loop.folder, text, max_mode)
+    store(loop.folder, text, max_mode)
     if data.get("stronger"):
         return Result(loop, f"proof of {', '.join(data['stronger'])} grown stronger")
     rows, state = data["criteria"], loop.state
@@ -235,14 +235,15 @@ def record_request(workspace: Workspace, row: dict) -> Result:
         vague = ", too vague to be planned" if state.stage == stage.INTENT else ""
         lines.append(_scores(state.scores or {}) + vague)
     if "shape_saved" in changes:
-        _store(loop.folder, shape_of(row), 0o666)
+        store(loop.folder, shape_of(row))
         lines.append(f"{', '.join(state.criteria)} recorded in {shape.FILE}")
     if "task_added" in changes:
         lines += [f"{one.id} {prose.clean(one.subject, 100)}" for one in state.tasks.values()]
     return Result(loop, "\n".join(lines), {"tasks": list(state.tasks)})
 
 
-def _store(folder: str, text: str, max_mode: int) -> None:
+def store(folder: str, text: str, max_mode: int = 0o666) -> None:
+    """Keep a SHAPE.md in a loop's folder, with at most these permission bits. Raises Damaged."""
     target = os.path.join(folder, shape.FILE)
     try:
         atomic.write(target, text.encode("utf-8", "replace"), most=max_mode)

@@ -37,7 +37,8 @@ LISTS = ("new", "existing", "session")
 class Options(NamedTuple):
     """How a loop is started. most: limits by their kind, as typed · unattended: nobody can be asked
     · approval, list_mode: None for what settings and environment say · fresh: archive the
-    unfinished loop first, with `purge` delete it · beside: pause it and keep it."""
+    unfinished loop first, with `purge` delete it · beside: pause it and keep it · name: of the loop
+    and its folder, instead of one that the request gives."""
 
     most: dict[str, str] = {}
     unattended: bool = False
@@ -46,6 +47,7 @@ class Options(NamedTuple):
     fresh: bool = False
     beside: bool = False
     purge: bool = False
+    name: str = ""
 
 
 def start_typed(workspace: Workspace, options: Options) -> Result:
@@ -144,7 +146,7 @@ def start(workspace: Workspace, text: str, options: Options) -> Result:
         if workspace.environment.get("LOOPKIT_DIR"):
             first["project"] = _project(workspace)
         changes = [("loop_started", first), ("limits_set", most)]
-        loop = store.Loop.create(root, text, changes, workspace.by)
+        loop = store.Loop.create(root, text, changes, workspace.by, options.name)
     typed.forget(place.data_dir(workspace.environment), workspace.session)
     native.ensure_folder(workspace.environment, workspace.session)
     try:

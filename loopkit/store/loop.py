@@ -198,15 +198,15 @@ class Loop:
         return None
 
     @classmethod
-    def create(cls, root: str, text: str, changes: list[Change], by: str) -> Loop:
-        """A new numbered loop folder with its first lines, known as ours. The caller holds the
-        lock. Raises Damaged, UsageFault."""
+    def create(cls, root: str, text: str, changes: list[Change], by: str, called: str = "") -> Loop:
+        """A new numbered loop folder with its first lines, known as ours. called: its name, instead
+        of one that the request gives. The caller holds the lock. Raises Damaged, UsageFault."""
         token = trust.new_token()
         changes = [(changes[0][0], {**changes[0][1], "token": token}), *changes[1:]]
         events, made = _events(changes, by), None
         try:
             clean_up(root)
-            name = _new_folder(root, text)
+            name = _new_folder(root, text, called)
             made = os.path.join(root, name)
             os.mkdir(os.path.join(made, "evidence"))
             trust.remember(root, name, token)
@@ -290,10 +290,10 @@ class Loop:
             loops.write_snapshot(self.root, snapshots.build(self.state, self.offset))
 
 
-def _new_folder(root: str, text: str) -> str:
+def _new_folder(root: str, text: str, called: str) -> str:
     """Make a loop's folder under the next free number; gives its name. Raises OSError."""
     for number in itertools.count(next_number(root)):
-        name = prose.loop_folder(number, text)
+        name = prose.loop_folder(number, text, called)
         with contextlib.suppress(FileExistsError):
             os.mkdir(os.path.join(root, name))
             return name

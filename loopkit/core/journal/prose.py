@@ -59,9 +59,15 @@ def slug(text: str) -> str:
     return result or "task"
 
 
-def loop_folder(number: int, text: str) -> str:
-    """`001-add-user-auth` of a loop's number and request; four digits from 1000 on."""
-    return f"{number:03d}-{slug(text)}"
+def loop_folder(number: int, text: str, name: str = "") -> str:
+    """`001-add-user-auth` of a loop's number and request, or the name that it is to have; four
+    digits from 1000 on."""
+    return f"{number:03d}-{name or slug(text)}"
+
+
+def loop_name(folder: str) -> str:
+    """The name in a loop's folder, `add-user-auth`."""
+    return folder.partition("-")[2]
 
 
 def loop_number(name: str) -> int | None:

@@ -63,6 +63,32 @@ def submitted(state: LoopState, row: dict, titles: list[str]) -> list[Change]:
     return trial.changes
 
 
+#: What no task may do, where the person has written down tasks and nothing else.
+_MUST_NOTS = (
+    "a test that was there is weakened, skipped or removed",
+    "something is changed that no task asks for",
+)
+
+
+def shape_of_tasks(title: str, rows: list[dict]) -> str:
+    """The SHAPE.md of tasks that the person has written down: each is a criterion by its check."""
+    criteria = [
+        {"text": row["subject"], "type": proofs.EXECUTION, "proof": row["verify"]} for row in rows
+    ]
+    must_nots = [{"text": text, "proof": ""} for text in _MUST_NOTS]
+    return shapes.written(title, criteria, must_nots)
+
+
+def of_tasks(state: LoopState, shape_text: str, rows: list[dict]) -> list[Change]:
+    """A loop that has only begun gets these tasks. Raises Refused."""
+    trial = _Trial(state)
+    trial.decide(lambda state: [stage.move(state, stage.SHAPE)])
+    trial.decide(intake.shaped, shape_text)
+    named = [{**row, "criteria": [f"C{number}"]} for number, row in enumerate(rows, 1)]
+    trial.decide(drafts.submit, named)
+    return trial.changes
+
+
 def _check_given(row: dict, fields: list[str]) -> None:
     missing = [name for name in fields if not row[name]]
     if missing:

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from ...core.journal import prose
 from ...core.pipeline.definitions import Fault
+from .. import taskfile
 from ..workspace import Result, Workspace
 from .start import PIPELINE, STAGE, library
+
+#: The kind of a file of tasks.
+TASKS = "tasks"
 
 
 def lint(workspace: Workspace, kind: str, names: list[str]) -> Result:
     """Check stages and pipelines: all that can be named here, or those of one kind or name. Exit 1
     where a run would refuse one."""
+    if kind == TASKS:
+        return taskfile.lint(workspace, names)
     if kind not in ("", STAGE, PIPELINE):
         names, kind = [kind, *names], ""
     books, _ = library(workspace)
