@@ -8,9 +8,11 @@ import sys
 import click
 
 from ..core.journal.errors import UsageFault
+from ..core.journal.settings import POLICIES, SUPERVISOR
 from ..engine import run as runner
 from ..ops.runs import start as starting
-from ..ops.runs.start import PIPELINE, STAGE, Asked
+from ..ops.runs.loops import continued, session_of
+from ..ops.runs.start import LOOPER, PIPELINE, STAGE, Asked
 from ..ops.workspace import Result
 from ..render import printable
 from . import app
@@ -29,22 +31,38 @@ class _Command(click.Command):
 
 _OPTIONS = (
     click.argument("words", nargs=-1, metavar="[stage|pipeline] NAME SESSION [ITERATIONS]"),
-    app.flag("--single-stage", "single", help="Of `pipeline`: NAME is a stage."),
+    app.flag("--single-stage", "single", hidden=True, help="Of `pipeline`: NAME is a stage."),
     click.option("--iterations", metavar="N", help="The same as the third word."),
     click.option("--usd", metavar="USD", help="What it may cost; none: no limit."),
     click.option("--time", "seconds", metavar="TIME", help="How long it may take, as 90m; none."),
     app.flag("--resume", help="Go on with the run of that session."),
     app.flag("--force", help="Put that run away, end it first if need be, and start over."),
-    app.flag("--accept-changes", "accept_changes", help="Go on though its files have changed."),
+    app.flag(
+        "--accept-changes", "accept_changes", hidden=True, help="Go on though its files changed."
+    ),
     app.flag("--dry-run", "dry", help="Show what would be done; start and write nothing."),
-    app.flag("--tmux", help="In a tmux session of its own, loop-<session>."),
+    app.flag("--tmux", help="In tmux session loop-<session>."),
     click.option("--agent", metavar="NAME", help="claude, command, script, or your own."),
     click.option("--model", metavar="NAME", help="The model, in the agent's own words."),
     click.option("--script", metavar="FILE", help="The answers of agent script."),
-    click.option("--record", metavar="FILE", help="Write the agent's answers for agent script."),
-    app.several("--items", "TEXT", "An item of an all-items stage; may be given several times."),
+    click.option(
+        "--record", metavar="FILE", hidden=True, help="Write the agent's answers for agent script."
+    ),
+    app.several("--items", "TEXT", "An item of an all-items stage."),
     app.file("One item a line", "--items-file"),
-    click.option("--loop", default="", metavar="FOLDER", help="The loop of a tasks-empty stage."),
+    click.option("--loop", default="", metavar="NAME", help="The loop that it works on."),
+    click.option("--tasks", default="", metavar="FILE", help="Tasks of which that loop is made."),
+    app.several("--checks", "PATTERN", "Checks that may run: 'pytest *'."),
+    app.flag(
+        "--take-over", "take_over", hidden=True, help="Also from a session that is at work on it."
+    ),
+    click.option(
+        "--approval",
+        type=click.Choice(POLICIES),
+        metavar="POLICY",
+        help="Of looper: supervisor, review.",
+    ),
+    app.flag("--continue", "go_on", help="Go on with the loop of a session [NAME]."),
 )
 
 
@@ -53,7 +71,7 @@ def run(call: app.App, words: tuple[str, ...], **given: object) -> int | Result:
     """Run a stage or a pipeline, a fresh agent each iteration, until it is complete or a limit is
     reached; without arguments, list what there is. Behind `--` stands the program of agent
     command."""
-    if not words:
+    if not words and not given["go_on"]:
         from ..ops.runs import listing
 
         return listing.definitions(call)
@@ -69,6 +87,14 @@ def run(call: app.App, words: tuple[str, ...], **given: object) -> int | Result:
 
 
 def _asked(call: app.App, words: tuple[str, ...], given: dict) -> Asked:
+    """The start that was asked for."""
+    if given["resume"] and given["force"]:
+        raise UsageFault("--resume and --force exclude each other", "give one of them")
+    how = "resume" if given["resume"] else "force" if given["force"] else "plain"
+    if given["go_on"]:
+        return _continued(call, words, given)
+    if words[0] == LOOPER:
+        return _looper(call, words, given, how)
     form, rest = "", list(words)
     if rest[0] in (STAGE, PIPELINE):
         form = rest.pop(0)
@@ -76,27 +102,64 @@ def _asked(call: app.App, words: tuple[str, ...], given: dict) -> Asked:
         form = STAGE
     if len(rest) not in (2, 3):
         raise UsageFault("give a stage or pipeline and a session", "loopkit run work auth 25")
-    if given["resume"] and given["force"]:
-        raise UsageFault("--resume and --force exclude each other", "give one of them")
-    typed = given["iterations"] or (rest[2] if len(rest) == 3 else None)
-    most = starting.amount(typed, "iterations")
+    asked = _common(call, given, rest[2] if len(rest) == 3 else None)
+    words = words if len(rest) == 2 else words[:-1]
+    return asked._replace(name=rest[0], session=rest[1], form=form, words=words, how=how)
+
+
+def _looper(call: app.App, words: tuple[str, ...], given: dict, how: str) -> Asked:
+    """A goal and a session's name, which the goal gives where it is left out; of a run that is gone
+    on with its name."""
+    rest = list(words[1:])
+    if not 1 <= len(rest) <= (2 if how == "resume" else 3):
+        raise UsageFault("give a goal in quotes", 'loopkit run looper "answer 429 over the limit"')
+    if how == "resume":
+        goal, session, typed = "", rest[0], rest[1:]
+    else:
+        goal = rest[0]
+        session, typed = rest[1] if len(rest) > 1 else session_of(goal), rest[2:]
+    asked = _common(call, given, typed[0] if typed else None)
+    approval = str(given["approval"] or SUPERVISOR)
+    words = (LOOPER, session)
+    return asked._replace(
+        name=LOOPER, session=session, words=words, how=how, goal=goal, approval=approval
+    )
+
+
+def _continued(call: app.App, words: tuple[str, ...], given: dict) -> Asked:
+    """The loop of a session, the active one where none is named."""
+    if len(words) > 1:
+        raise UsageFault("--continue takes the name of one loop", "loopkit run --continue auth")
+    found = continued(call, words[0] if words else "")
+    return _common(call, given, None)._replace(
+        name=LOOPER,
+        session=found.session,
+        words=(LOOPER, found.session),
+        how=found.how,
+        loop=found.folder,
+    )
+
+
+def _common(call: app.App, given: dict, typed: str | None) -> Asked:
+    """What the options say. typed: the number of iterations behind the names."""
+    most = starting.amount(given["iterations"] or typed, "iterations")
     program = click.get_current_context().meta.get("program")
     chosen = {key: given[key] for key in ("agent", "model", "script", "record") if given[key]}
     if program:
         chosen = {"agent": "command", **chosen, "program": program}
     return Asked(
-        rest[0],
-        rest[1],
-        form,
-        words if len(rest) == 2 else words[:-1],
-        None if most is None else int(most),
-        starting.amount(given["usd"], "usd"),
-        starting.amount(given["seconds"], "seconds"),
-        how="resume" if given["resume"] else "force" if given["force"] else "plain",
+        "",
+        "",
+        iterations=None if most is None else int(most),
+        usd=starting.amount(given["usd"], "usd"),
+        seconds=starting.amount(given["seconds"], "seconds"),
         chosen=chosen,
         items=_items(call, given),
         accept_changes=bool(given["accept_changes"]),
         loop=str(given["loop"]),
+        tasks=str(given["tasks"]),
+        checks=tuple(given["checks"]),
+        take_over=bool(given["take_over"]),
     )
 
 

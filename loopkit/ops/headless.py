@@ -14,6 +14,7 @@ from ..core.evidence import consent as rules
 from ..core.journal import limits, prose, verdict
 from ..core.journal.errors import LoopError, UsageFault
 from ..core.journal.events import Change
+from ..core.journal.state import LoopState
 from ..core.steps import due, kinds, waves
 from ..core.steps.kinds import AGENT, PERSON, PROGRAM, Step
 from ..engine import run
@@ -26,13 +27,15 @@ from .workspace import Workspace
 
 #: What the id of a run's session begins with.
 RUN = "run-"
+#: How the reason of a pause begins where a check may not run.
+NOT_ALLOWED = "checks that may not run"
 #: Steps of the program's own that run checks.
 _RUNS = (kinds.OPEN_WAVE, kinds.CHECK, kinds.RED_FIRST)
 #: Steps that begin an attempt: an iteration each.
-_ATTEMPTS = (kinds.IMPLEMENTATION, kinds.SCAFFOLD)
+ATTEMPTS = (kinds.IMPLEMENTATION, kinds.SCAFFOLD)
 #: Seconds that an agent has altogether: to change code, and for everything else.
 _LONG, _SHORT = 3600.0, 600.0
-_CHANGING = (*_ATTEMPTS, kinds.FIX)
+_CHANGING = (*ATTEMPTS, kinds.FIX)
 #: Variables of ours that stay as they are; all others belong to the session around us.
 _KEPT = (
     *("LOOPKIT_DIR", "LOOPKIT_DATA", "LOOPKIT_STATE", "LOOPKIT_CONFIG_DIR"),
@@ -95,13 +98,23 @@ def role(step: Step) -> str:
     return SUPERVISOR if step.kind in _JUDGED else PLANNER
 
 
+def _as_it_is(step: Step, text: str) -> str:
+    return text
+
+
 class Driver(drive.Driver):
     """The active loop, one agent at a time: they share a tree. What is a person's stays theirs: the
-    loop is paused there. What was asked and answered lies in the loop's folder as ever."""
+    loop is paused there. What was asked and answered lies in the loop's folder as ever. words: what
+    is made of the prompt of a step."""
 
-    def __init__(self, note: Callable[[str], None], agents: Agents) -> None:
+    def __init__(
+        self,
+        note: Callable[[str], None],
+        agents: Agents,
+        words: Callable[[Step, str], str] = _as_it_is,
+    ) -> None:
         super().__init__(note)
-        self.agents = agents
+        self.agents, self.words = agents, words
         self._asked: dict[Step, tuple[str, float]] = {}
         self._unseen: set[Step] = set()
 
@@ -112,7 +125,8 @@ class Driver(drive.Driver):
     def due(self) -> list[Step]:
         """The next step alone."""
         for _ in range(2):
-            steps = super().due()
+            # a wave is one task: the thorough review sees as much as a light one of each
+            steps = [step for step in super().due() if step.kind != kinds.WAVE_REVIEW]
             if not steps or self.who(steps[0]) != PROGRAM or steps[0].kind not in _RUNS:
                 break
             if not self._waits_for_leave():
@@ -139,9 +153,10 @@ class Driver(drive.Driver):
         name = prompts.name(step, number)
         # the agent before was interrupted and gave no answer
         cut = number > 1 and answers.read(loop.folder, prompts.name(step, number - 1)) is None
-        asked = self.request(workspace, loop, step, faults.get(step, ""), cut)
+        asked = drive.request_of(workspace, loop, step, faults.get(step, ""), cut)
+        told = self.words(step, asked.prompt.text)
         try:
-            prompts.write(loop.folder, step, number, asked.prompt.text, asked.schema)
+            prompts.write(loop.folder, step, number, told, asked.schema)
         except OSError as error:
             raise unwritable(loop.folder, error) from None
         loop.refresh()  # asking for a review records whom it asks
@@ -149,7 +164,7 @@ class Driver(drive.Driver):
         if changes:
             workspace.change(loop, lambda state: changes)
         self._asked[step] = name, time.time()
-        text = f"{prompts.token(name)}\n\n{asked.prompt.text}"
+        text = f"{prompts.token(name)}\n\n{told}"
         limit = _LONG if step.kind in _CHANGING else _SHORT
         return {
             step: asked._replace(
@@ -158,12 +173,6 @@ class Driver(drive.Driver):
                 deadlines=self.agents.deadlines._replace(total=limit),
             )
         }
-
-    def request(
-        self, workspace: Workspace, loop: Loop, step: Step, fault: str, cut: bool
-    ) -> run.Request:
-        """What an agent is asked for a step."""
-        return drive.request_of(workspace, loop, step, fault, cut)
 
     def take(self, step: Step, answer: Answer) -> Iterator[run.Recorded]:
         workspace, loop = self._open()
@@ -215,7 +224,7 @@ class Driver(drive.Driver):
         changes: list[Change] = []
         if step in due.awaited(loop.state) and step.kind not in drive.FORMS:
             changes += waves.dispatched(loop.state, step)
-        if step.kind in _ATTEMPTS:
+        if step.kind in ATTEMPTS:
             changes.append(("agents_dispatched", {"agents": 1}))
         return changes
 
@@ -235,7 +244,7 @@ def _left(loop: Loop, step: Step) -> tuple[float | None, Change | None]:
     state = loop.state.session
     usd = state.cost()[0]
     turns, money, seconds = state.most
-    most = turns if step.kind in _ATTEMPTS else None, money, seconds
+    most = turns if step.kind in ATTEMPTS else None, money, seconds
     over = limits.reached(state.iteration, usd, state.seconds(time.time()), most)
     left = None if money is None else max(0.0, money - usd)
     return left, over and ("paused", {"verdict": over[0], "reason": over[1]})
@@ -246,7 +255,7 @@ def not_allowed(waiting: list[tuple[str, str]]) -> str:
     named = prose.clean("; ".join(f"{names}: {line}" for names, line in waiting), 300)
     patterns = list(dict.fromkeys(rules.pattern(line) for _, line in waiting))
     return (
-        f"checks that may not run ({named}). Allow them: --checks {_quoted(patterns[0])} for this "
+        f"{NOT_ALLOWED} ({named}). Allow them: --checks {_quoted(patterns[0])} for this "
         f"loop, or verify_allow = [{', '.join(map(_toml, patterns[:5]))}] in "
         "~/.config/loopkit/config.toml"
     )
@@ -260,6 +269,21 @@ def _toml(pattern: str) -> str:
     import json
 
     return json.dumps(pattern, ensure_ascii=False)
+
+
+def waits_for(state: LoopState, step: Step) -> str:
+    """What a run waits for that only a person can do, and how they do it."""
+    about = ""
+    if step.kind == kinds.ANSWER:
+        about = prose.clean(state.session.question or "", 600)
+    elif step.kind == kinds.RESOLVE:
+        finding = state.findings[str(step.subject)]
+        about = f"{finding.severity} {finding.id}: {prose.clean(finding.issue, 300)}"
+    elif step.kind == kinds.UNBLOCK:
+        task = state.tasks[str(step.subject)]
+        about = f"{task.id} is blocked: {prose.clean(task.block_text or '', 300)}"
+    line = due.line(state, step)
+    return f"{about}; {line}" if about else line
 
 
 def stop(note: Callable[[str], None], reason: str, name: str | None = verdict.WAITING) -> None:

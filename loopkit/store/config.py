@@ -37,9 +37,10 @@ _TAKES = {
     "plan_review_failure": ", ".join(f'"{word}"' for word in settings.PLAN_REVIEW_FAILURES),
     "notify": 'a command as a list of words, as in notify = ["notify-send", "{title}", "{text}"]',
     "agents": "tables by name, [agents.<name>]",
+    "models": 'a table, [models], as in coder = ["opus", "sonnet"]: the model, its fallback',
 }
 #: Settings of runs; loops store the others when they start.
-_OF_RUNS = ("notify", "agents")
+_OF_RUNS = ("notify", "agents", "models")
 
 
 def read(origin: Origin) -> dict:
@@ -61,7 +62,8 @@ def _read(origin: Origin) -> dict:
 
 def of_runs(origin: Origin | None, environment: dict, project: str) -> dict:
     """Settings of headless runs: `limits` as of `read`, `notify` (a command's words), `agents`
-    {name: its options}. The person's own stand behind the project's. Raises as `read` does."""
+    {name: its options}, `models` {role: [model, the one that it falls back to]}. The person's own
+    stand behind the project's. Raises as `read` does."""
     file = personal.path(environment)
     own = parsed_runs(personal.load(environment, project), file)
     if origin is None:
@@ -69,7 +71,9 @@ def of_runs(origin: Origin | None, environment: dict, project: str) -> dict:
     values = _read(origin)
     agents = {**own["agents"], **values["agents"]}
     notify = values["notify"] or own["notify"]
-    return {"limits": values["limits"], "notify": notify, "agents": agents}
+    models = own["models"] if values["models"] == settings.MODELS else values["models"]
+    models = {role: names for role, names in models.items() if names}
+    return {"limits": values["limits"], "notify": notify, "agents": agents, "models": models}
 
 
 def parsed_runs(given: dict, path: str) -> dict:
@@ -105,7 +109,7 @@ def _usual() -> dict:
         "seconds": limits.DEFAULT_SECONDS,
     }
     whole = {**settings.DEFAULTS, "approval": settings.EVIDENCE, "prices": {}}
-    whole |= {"notify": [], "agents": {}}
+    whole |= {"notify": [], "agents": {}, "models": settings.MODELS}
     return {"limits": amounts, **whole, "blocklist": [], "user": False}
 
 
@@ -145,6 +149,13 @@ def _checked(given: dict, path: str) -> dict:
         prompt_by: str = one_of(("stdin", "file"), "stdin")
         script: str = ""
 
+    class Models(Strict):
+        planner: list[str] = settings.MODELS["planner"]
+        coder: list[str] = settings.MODELS["coder"]
+        tester: list[str] = settings.MODELS["tester"]
+        supervisor: list[str] = settings.MODELS["supervisor"]
+        reviewer: list[str] = settings.MODELS["reviewer"]
+
     class Config(Strict):
         limits: Limits = Limits()
         panel: Panel = Panel()
@@ -153,6 +164,7 @@ def _checked(given: dict, path: str) -> dict:
         prices: dict[str, tuple[float, float, float, float]] = usual["prices"]
         notify: list[str] = usual["notify"]
         agents: dict[str, Agent] = usual["agents"]
+        models: Models = Models()
         max_idle_stops: int = number("max_idle_stops", 1, 7)
         max_step_attempts: int = number("max_step_attempts", 1)
         max_fix_cycles: int = number("max_fix_cycles", 0)

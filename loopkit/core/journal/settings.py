@@ -41,6 +41,16 @@ MAX_PLAN_REVISIONS = 3
 CONTINUE, LOWER, STOP = "continue", "lower", "stop"
 PLAN_REVIEW_FAILURES = (CONTINUE, LOWER, STOP)
 
+#: Of headless loops: the model of each role, and the one that it falls back to (rule: Two ways to
+#: run it).
+MODELS = {
+    "planner": ["sonnet", "haiku"],
+    "coder": ["opus", "sonnet"],
+    "tester": ["opus", "sonnet"],
+    "supervisor": ["opus", "sonnet"],
+    "reviewer": ["opus", "sonnet"],
+}
+
 DEFAULTS: dict[str, Any] = {
     "max_idle_stops": session.MAX_IDLE_STOPS,
     "max_step_attempts": MAX_STEP_ATTEMPTS,

@@ -6,7 +6,7 @@ import sys
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..journal.events import Event, EventType, Fields, Table
-from . import status
+from . import on_loop, status
 
 if TYPE_CHECKING:
     from typing import Any
@@ -25,6 +25,23 @@ class Part(Fields):
     runs: Number
     stage: Text = ""
     on_limit: Text = "continue"
+
+
+class Seen(NamedTuple):
+    """How things stood when an attempt began. tree: the project's files, "" where nobody knows ·
+    dirty: paths with changes of the person's · mark: how far the loop had come."""
+
+    tree: str = ""
+    dirty: tuple[str, ...] = ()
+    mark: on_loop.Mark = on_loop.Mark()
+
+
+class MarkRow(Fields):
+    """on_loop.Mark as an event has it."""
+
+    completed: list[Text] = []
+    blocked: list[Text] = []
+    attempts: Count = 0
 
 
 class Limits(NamedTuple):
@@ -52,7 +69,9 @@ class RunState:
     options as they were given then · begun: the iteration under way, None between two · untested:
     completion was not tested since the last iteration · validated: whether what the stage's own
     checks said of its last iteration; None: they have not run since · unpriced: iterations of which
-    nobody knows the cost · base: seconds spent before this start.
+    nobody knows the cost · base: seconds spent before this start · loop: the folder of the loop
+    that it works on · seen: how things stood when the attempt under way began, one that was cut off
+    included · since: the same for tasks that were tried and are not committed yet.
     """
 
     begun: int | None
@@ -73,6 +92,8 @@ class RunState:
         self.until: float | None = None
         self.started_at = self.resumed_at = self.ended_at = self.updated_at = ""
         self.events = 0
+        self.seen: Seen | None = None
+        self.since: dict[str, Seen] = {}
 
     @property
     def current(self) -> int:
@@ -174,21 +195,39 @@ class StageBegun(EventType):
         stage.status, stage.at = status.RUNNING, self.at
 
 
+class LoopTaken(EventType):
+    """The run works on a loop. loop: its folder."""
+
+    loop: Text
+
+    def fold(self, state: RunState) -> None:
+        state.loop = self.loop
+
+
 class IterationBegun(EventType):
-    """An agent is started. stage: its index · iteration: within the stage, from 1."""
+    """An agent is started. stage: its index · iteration: within the stage, from 1 · tree, dirty,
+    mark: as of Seen, where the stage works on a loop and no attempt before was cut off."""
 
     stage: Count
     iteration: Number
+    tree: Text = ""
+    dirty: list[Text] = []
+    mark: MarkRow | None = None
 
     def fold(self, state: RunState) -> None:
         state.begun, state.begun_at, state.untested = self.iteration, self.at, False
+        if self.mark is not None:
+            row = self.mark
+            known = on_loop.Mark(tuple(row.completed), tuple(row.blocked), row.attempts)
+            state.seen = Seen(self.tree, tuple(self.dirty), known)
 
 
 class IterationEnded(EventType):
     """What came of an agent's run. counted: whether the iteration is completed; one that is not is
     run again · outcome: see engine/agents · elapsed: seconds since this start of the run · parsed:
     what its output said · output: its result's file, relative to the run's folder · dirty: whether
-    it left uncommitted changes · notes: for the next agent."""
+    it left uncommitted changes · notes: for the next agent · task: that it was about · commit: of
+    what it changed."""
 
     stage: Count
     iteration: Number
@@ -204,12 +243,19 @@ class IterationEnded(EventType):
     output: Text = ""
     denied: list[Text] = []
     notes: list[Text] = []
+    task: Text = ""
+    commit: Text = ""
 
     def fold(self, state: RunState) -> None:
         state.begun, state.until, state.validated = None, None, None
         state.seconds = state.base + self.elapsed
         state.usd += self.usd or 0.0
         state.unpriced += self.usd is None
+        if self.commit:
+            state.since.pop(self.task, None)
+        elif self.task and state.seen is not None:
+            state.since.setdefault(self.task, state.seen)
+        state.seen = None
         if not self.counted:
             return
         stage = state.stages[self.stage]
@@ -229,7 +275,7 @@ class IterationEnded(EventType):
             "usd": self.usd,
             "dirty": self.dirty,
         }
-        for key in ("error", "denied", "notes"):
+        for key in ("task", "commit", "error", "denied", "notes"):
             if value := getattr(self, key):
                 row[key] = value
         return {**self.parsed, **row}

@@ -51,6 +51,11 @@ def again(state: LoopState) -> list[Change]:
     if session.unattended:
         what = "nobody can be asked, and only the person tries again"
         raise Refused(what, "start Claude Code in a terminal")
+    return anew(state)
+
+
+def anew(state: LoopState) -> list[Change]:
+    """Unfinished tasks get all their attempts again."""
     return [("attempts_reset", {"ids": list(state.open)}), *reopened(state)]
 
 
@@ -58,20 +63,20 @@ def resumed(
     state: LoopState,
     token: str,
     owner: list[Change],
-    anew: bool,
+    failed_again: bool,
     answer: str | None,
     most: dict[str, str],
 ) -> list[Change]:
     """Let a loop go on.
 
     token: what this machine knows it by; another than before where it was adopted · owner: the
-    event of the session that takes it over, if one does · anew: a loop that failed is tried once
-    more · answer: the person's, to the open question · most: limits as typed.
+    event of the session that takes it over, if one does · failed_again: a loop that failed is tried
+    once more · answer: the person's, to the open question · most: limits as typed.
     """
     session = state.session
     changes: list[Change] = [("adopted", {"token": token})] if token != session.token else []
     cut_short = bool(owner) or session.status == verdict.PAUSED
-    tasks_again = again(state) if anew else reopened(state) if cut_short else []
+    tasks_again = again(state) if failed_again else reopened(state) if cut_short else []
     present = dict(zip(("iterations", "usd", "seconds"), session.most, strict=True))
     chosen = {kind: limits.amount(text, present[kind], kind) for kind, text in most.items()}
     if chosen:

@@ -90,6 +90,8 @@ _KNOWN = {
     "fixed-n": f"{__name__}:FixedN",
     "all-items": f"{__name__}:AllItems",
     "beads-empty": "loopkit.ops.runs.beads:BeadsEmpty",
+    "tasks-empty": "loopkit.ops.runs.on_loop:TasksEmpty",
+    "goal-reached": "loopkit.ops.runs.on_loop:GoalReached",
 }
 
 

@@ -24,11 +24,18 @@ from ...engine.definitions import Library, unknown, usable
 from ...render import runs as words
 from ...store import config, loop, origin, place, runs
 from ...store.runs import Lock, Run
+from .. import headless
 from ..workspace import Workspace
-from . import completions, notices, validators
+from . import completions, loops, notices, on_loop, validators
 from .driver import RUN, Driver, Stop, prompt
+from .loops import LOOPER
+from .on_loop import OnLoop
 
 STAGE, PIPELINE = "stage", "pipeline"
+#: The stage that works a goal to its end: what its agents are told is the loop's.
+_LOOPER = definitions.Stage(
+    LOOPER, "Work a goal to its end", "goal-reached", delay=0, text="${ITEM}"
+)
 #: Seconds that a process is given to end when somebody else wants it to.
 _PATIENCE = 30.0
 #: Rounds of the runner that an iteration takes, and some that begin and end stages.
@@ -39,7 +46,8 @@ class Asked(NamedTuple):
     """A start as it was asked for. form: STAGE, PIPELINE or "" (whatever has that name) · words: of
     the command, to be typed again · iterations, usd, seconds: limits; None: not given, 0: none ·
     how: PLAIN, RESUME or FORCE · chosen: agent and options that were given: agent, model, program,
-    script, record, allowed_tools, permission_mode · items: None where none were given."""
+    script, record, allowed_tools, permission_mode · items: None where none were given · loop,
+    tasks, goal, approval, checks, take_over: of a stage that works on a loop, as of loops.Wish."""
 
     name: str
     session: str
@@ -53,6 +61,11 @@ class Asked(NamedTuple):
     items: tuple[str, ...] | None = None
     accept_changes: bool = False
     loop: str = ""
+    tasks: str = ""
+    goal: str = ""
+    approval: str = ""
+    checks: tuple[str, ...] = ()
+    take_over: bool = False
 
 
 def amount(text: str | None, kind: str) -> float | None:
@@ -89,7 +102,7 @@ def library(workspace: Workspace) -> tuple[Library, dict]:
 
 class Ready(NamedTuple):
     """All that a start needs, found out before anything is written. notes: what to tell the person
-    first."""
+    first · loop: where a stage works on one."""
 
     root: str
     pipeline: Pipeline
@@ -97,6 +110,7 @@ class Ready(NamedTuple):
     books: Library
     settings: dict
     notes: list[str]
+    loop: loops.Found | None = None
 
 
 def ready(workspace: Workspace, asked: Asked) -> Ready:
@@ -113,7 +127,23 @@ def ready(workspace: Workspace, asked: Asked) -> Ready:
     wanted = limits(asked, pipeline, settings["limits"], before)
     for entry in pipeline.entries:
         completions.check_programs(entry.stage.completion, workspace.environment)
-    return Ready(root, pipeline, wanted, books, settings, notes)
+    found = _loop(workspace, asked, pipeline, before)
+    return Ready(root, pipeline, wanted, books, settings, notes, found)
+
+
+def _loop(
+    workspace: Workspace, asked: Asked, pipeline: Pipeline, before: Run | None
+) -> loops.Found | None:
+    """The loop that stages of a pipeline work on. Raises LoopError."""
+    strategies = [completions.made(entry.stage.completion) for entry in pipeline.entries]
+    on_loop = [one for one in strategies if isinstance(one, OnLoop)]
+    if not on_loop:
+        return None
+    goal = asked.goal if any(one.goal for one in on_loop) else None
+    named = asked.loop or (before.state.loop if before and asked.how == status.RESUME else "")
+    given = Limits(asked.iterations, asked.usd, asked.seconds)
+    wish = (asked.session, named, asked.tasks, goal, asked.approval)
+    return loops.look(workspace, loops.Wish(*wish, asked.checks, asked.take_over, given))
 
 
 def _check(workspace: Workspace, asked: Asked) -> None:
@@ -156,6 +186,8 @@ def _passed_over(name: str) -> str:
 def find(workspace: Workspace, books: Library, asked: Asked) -> Pipeline:
     """What is to be run. Raises UsageFault for a name that nothing has, Damaged for what lint calls
     an error."""
+    if asked.name == LOOPER:
+        return definitions.single(_LOOPER, asked.iterations or DEFAULT_RUNS)
     if asked.form != PIPELINE:
         found, faults = books.stage(asked.name)
         usable(faults)
@@ -223,16 +255,56 @@ def start(
         return
     try:
         chosen = opened.state.chosen
-        driver = Driver(workspace, opened, found.pipeline, _maker(found, opened, chosen, told))
+        maker = _maker(found, opened, chosen, told)
+        driver = _driver(workspace, opened, found, maker)
     except BaseException:
         lock.release()
         raise
     yield Told(words.limits(found.pipeline.name, found.limits))
-    yield from _run(driver, lock)
+    yield from _standing(workspace, driver, lock)
     state = opened.state
     code = _by_signal(driver)
     notices.give(state, found.settings["notify"], workspace)
     yield _told(opened, status.FREE, code)
+
+
+def _driver(
+    workspace: Workspace, opened: Run, found: Ready, maker: Callable[[Entry], Agent]
+) -> Driver:
+    """The driver of a run; where a stage works on a loop, one that knows it."""
+    if found.loop is None:
+        return Driver(workspace, opened, found.pipeline, maker)
+    wanted, limits = found.loop, found.limits
+
+    def take() -> str:
+        return loops.take(workspace.note, wanted, limits)
+
+    roles = _roles(found, maker) if found.pipeline.name == LOOPER else {}
+    return on_loop.Driver(workspace, opened, found.pipeline, maker, roles, take)
+
+
+def _roles(found: Ready, maker: Callable[..., Agent]) -> dict[str, Agent]:
+    """An agent for each role, with the model that the settings give it."""
+    entry = found.pipeline.entries[0]
+    made = {}
+    for role, models in found.settings["models"].items():
+        stage = entry.stage._replace(model=models[0])
+        fallback = {"fallback_model": models[1]} if len(models) > 1 else {}
+        made[role] = maker(entry._replace(stage=stage), fallback)
+    return made
+
+
+def _standing(workspace: Workspace, driver: Driver, lock: Lock) -> Iterator[Record]:
+    """Run it; where it works on a loop, as a session of its own, which gives the loop back."""
+    if not isinstance(driver, on_loop.Driver):
+        yield from _run(driver, lock)
+        return
+    with headless.session(workspace.folder, driver.run.session):
+        try:
+            yield from _run(driver, lock)
+        finally:
+            if driver.taken and not driver.lost:
+                loops.give_back(workspace.note, driver.run.state, status.COMPLETED)
 
 
 def _by_signal(driver: Driver) -> int | None:
@@ -474,22 +546,22 @@ def end(lock: dict, session: str) -> None:
 
 def _maker(
     found: Ready, opened: Run, chosen: dict, told: Callable[[str], None]
-) -> Callable[[Entry], Agent]:
-    """Makes the agent of a stage: what was given with the start counts before what the stage says,
-    and that before the settings."""
+) -> Callable[..., Agent]:
+    """Makes the agent of a stage (and with further options): what was given with the start counts
+    before what the stage says, and that before the settings."""
     seconds = found.limits.seconds
     left = None if seconds is None else max(0.0, seconds - opened.state.seconds)
     until = None if left is None else time.time() + left
     known = found.settings["agents"]
     mark = {RUN: opened.state.token}
 
-    def make(entry: Entry) -> Agent:
+    def make(entry: Entry, more: dict = {}) -> Agent:  # noqa: B006  # only read
         name = chosen.get("agent") or entry.stage.agent or "claude"
         row = dict(known.get(name, {}))
         use = row.pop("use", "") or name
         model = {"model": entry.stage.model} if entry.stage.model else {}
         given = {key: value for key, value in chosen.items() if key != "agent"}
-        values = {**row, **model, **given}
+        values = {**row, **model, **more, **given}
         values = {key: tuple(one) if type(one) is list else one for key, one in values.items()}
         options = Options(**values)._replace(environment=mark, told=told)
         fallback = None

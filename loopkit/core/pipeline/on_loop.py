@@ -1,0 +1,71 @@
+"""A stage that works on a loop: how far the loop has come, when the stage is complete, how the run
+ends where its loop does not go on."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ..journal import prose, verdict
+from ..journal import task as tasks
+from ..journal.state import LoopState
+from . import completion, status
+from .completion import Verdict
+
+#: Why a run pauses that may not run a check.
+DENIED = "denied"
+#: Why a run ends at a limit of its loop.
+_LIMITS = {
+    verdict.LIMIT_ITERATIONS: status.MAX_ITERATIONS,
+    verdict.LIMIT_BUDGET: status.MAX_COST,
+    verdict.LIMIT_TIME: status.MAX_DURATION,
+}
+
+
+class Mark(NamedTuple):
+    """How far a loop has come. completed, blocked: ids of tasks · attempts: that have failed."""
+
+    completed: tuple[str, ...] = ()
+    blocked: tuple[str, ...] = ()
+    attempts: int = 0
+
+
+def mark(state: LoopState) -> Mark:
+    """How far a loop has come: an attempt that was decided shows in it."""
+    rows = list(state.tasks.values())
+    done = tuple(row.id for row in rows if row.status == tasks.COMPLETED)
+    blocked = tuple(row.id for row in rows if tasks.is_blocked_outside(row))
+    return Mark(done, blocked, sum(row.attempts for row in rows))
+
+
+def judged(state: LoopState, goal: bool) -> Verdict:
+    """Whether a stage on this loop is complete. goal: the loop itself has to be; else no task is
+    open."""
+    session = state.session
+    if session.verdict == verdict.ACHIEVED:
+        return Verdict(completion.COMPLETE, session.reason or "the loop is complete")
+    if goal or not state.tasks:
+        return Verdict(completion.OPEN)
+    left = [state.tasks[name] for name in state.open]
+    if not left:
+        return Verdict(completion.COMPLETE, f"{prose.count(len(state.tasks), 'task')} completed")
+    blocked = [task for task in left if tasks.is_blocked_outside(task)]
+    others = [task for task in left if task not in blocked]
+    if any(state.is_free(task) or task.status != tasks.PENDING for task in others):
+        return Verdict(completion.OPEN)
+    named = "; ".join(f"{row.id}: {prose.clean(row.block_text or '', 200)}" for row in blocked)
+    return Verdict(completion.WAITING, f"only blocked tasks are left: {named}")
+
+
+def ending(state: LoopState, denied: bool) -> tuple[str, str, str] | None:
+    """(status, reason, error) of a run whose loop does not go on; None where it does. denied: a
+    check may not run."""
+    session = state.session
+    if session.status == verdict.FAILED:
+        return status.FAILED, session.verdict or "", session.reason
+    if session.status == verdict.ABORTED:
+        return status.FAILED, verdict.CANCELLED, "the loop was cancelled"
+    if session.status != verdict.PAUSED:
+        return None
+    if session.verdict in _LIMITS:
+        return status.LIMIT, _LIMITS[session.verdict], session.reason
+    return status.PAUSED, DENIED if denied else status.WAITING, session.reason

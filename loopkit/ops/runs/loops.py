@@ -1,0 +1,229 @@
+"""The loop that a run works on: which one is meant, who may have it, how the run becomes its owner
+and gives it back."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import NamedTuple
+
+from ...core.journal import prose, stage, verdict
+from ...core.journal.errors import LimitReached, Refused, UsageFault
+from ...core.journal.session import Session
+from ...core.pipeline import status
+from ...core.pipeline.events import Limits, RunState
+from ...core.steps import resumption
+from ...store import loops, place
+from ...store.loop import Loop
+from ...store.runs import Run
+from .. import consent, headless, resume, taskfile
+from .. import start as starting
+from ..workspace import Workspace, no_loop
+
+#: The run that works a loop to its end.
+LOOPER = "looper"
+#: What a loop waits for that a run has done the tasks of.
+_DONE = (
+    "run {name} has done its tasks; reviews and the gate come next: /loop:resume, or loopkit run "
+    "--continue {name}"
+)
+
+
+class Wish(NamedTuple):
+    """Which loop a run is to work on. name: of the run, and of a loop that is made · loop: what was
+    given to name one · tasks: a file of tasks · goal: the request of a loop that is worked to its
+    end; None: its tasks alone are · approval: its policy, where it is made · checks: patterns of
+    checks that the person lets run · take_over: also from a session that is at work · given: limits
+    as they were given now, which lift those of the loop at which it stopped."""
+
+    name: str
+    loop: str = ""
+    tasks: str = ""
+    goal: str | None = None
+    approval: str = ""
+    checks: tuple[str, ...] = ()
+    take_over: bool = False
+    given: Limits = Limits()
+
+
+class Found(NamedTuple):
+    """wish: as it was · folder: the loop's, "" where it is to be made · rows: the tasks of one that
+    is to be made of a file."""
+
+    wish: Wish
+    folder: str
+    rows: list[dict] = []  # noqa: RUF012
+
+
+def look(workspace: Workspace, wish: Wish) -> Found:
+    """Find the loop, or what it is to be made of; nothing is written. Raises LoopError where the
+    run cannot have it."""
+    if wish.checks and workspace.session:
+        what = "--checks gives leave, and that is the person's, not a session's"
+        raise Refused(what, "they type it in a terminal of their own", code="unconfirmed")
+    folder = named(workspace.root, wish.loop or wish.name, bool(wish.loop))
+    if not folder and wish.loop:
+        raise Refused(f"there is no loop {wish.loop[:70]}", "see loopkit status --list")
+    if folder:
+        assert workspace.root is not None
+        loop = Loop(workspace.root, folder)
+        _check(workspace, loop, wish)
+        if wish.goal is not None or loop.state.tasks or loop.state.stage != stage.INTENT:
+            _check_tasks(loop, wish)
+            return Found(wish, folder)
+    if wish.goal is not None:
+        return Found(wish, folder)
+    path = wish.tasks or taskfile.path_of(wish.name)
+    base = workspace.folder if wish.tasks else workspace.project
+    if not wish.tasks and not os.path.exists(os.path.join(base, path)):
+        what = f"there is neither a loop {wish.name} nor a file {path}"
+        raise Refused(what, f"skill loop:create-tasks makes one: {taskfile.FORM}")
+    return Found(wish, folder, taskfile.read(os.path.join(base, path), path))
+
+
+def named(root: str | None, name: str, exactly: bool) -> str:
+    """The folder of a loop by its folder or its name; of several the newest that is not over, else
+    the newest. exactly: a folder may be given, also as a path."""
+    if root is None:
+        return ""
+    given = os.path.basename(os.path.normpath(name))
+    if exactly and loops.is_loop(root, given):
+        return given
+    fitting = [one for one in loops.names(root) if prose.loop_name(one) == name]
+    alive = [one for one in fitting if not _is_over(root, one)]
+    return next(reversed(alive or fitting), "")
+
+
+def _is_over(root: str, name: str) -> bool:
+    return Loop(root, name).state.session.status in verdict.FINAL
+
+
+def _check(workspace: Workspace, loop: Loop, wish: Wish) -> None:
+    """Raises Refused where the loop is not to be had."""
+    session = loop.state.session
+    if not loop.ours:
+        what = f"loop {loop.name} was not started here"
+        way = "adopt it in a terminal if you trust it: loopkit resume --adopt"
+        raise Refused(what, way, code="not_yours")
+    if session.status == verdict.ABORTED:
+        raise Refused(f"loop {loop.name} was cancelled", "begin another, with another name")
+    if session.verdict in verdict.LIMITS and not _raised(session, wish.given):
+        way = {"limit_budget": "--usd", "limit_time": "--time"}.get(
+            session.verdict or "", "--iterations"
+        )
+        raise LimitReached(f"loop {loop.name}: {session.reason.split(';')[0]}", f"raise it: {way}")
+    let_go = session.status != verdict.RUNNING or session.failure is not None
+    ours = session.owner == workspace.session
+    if place.alive(session.owner_pid) and not (let_go or ours or wish.take_over):
+        raise Refused(
+            f"loop {loop.name} belongs to session {session.owner}, which is at work",
+            "pause it there (/loop:pause), or take it over: --take-over",
+            code="not_yours",
+        )
+
+
+def _check_tasks(loop: Loop, wish: Wish) -> None:
+    if wish.goal is None and not loop.state.tasks:
+        what = f"loop {loop.name} has no tasks yet: it is in stage {loop.state.stage}"
+        raise Refused(what, f"go on with all of it: loopkit run --continue {wish.name}")
+
+
+def _raised(session: Session, given: Limits) -> dict[str, str]:
+    """The limit at which a loop stopped, as far as a start gives more of it: what is spent, and
+    that on top."""
+    kind, spent, more = {
+        verdict.LIMIT_BUDGET: ("usd", session.cost()[0], given.usd),
+        verdict.LIMIT_TIME: ("seconds", session.spent_seconds, given.seconds),
+        verdict.LIMIT_ITERATIONS: ("iterations", session.iteration, given.iterations),
+    }[session.verdict or ""]
+    if more is None:
+        return {}
+    if not more:
+        return {kind: "none"}
+    amount = spent + more
+    return {kind: f"{amount:g}" if kind == "usd" else f"{int(amount)}" + "s" * (kind == "seconds")}
+
+
+def session_of(goal: str) -> str:
+    """The name of a run for a goal."""
+    return prose.slug(goal)
+
+
+class Continued(NamedTuple):
+    """A run that goes on with a loop. how: PLAIN, RESUME or FORCE."""
+
+    session: str
+    folder: str
+    how: str
+
+
+def continued(workspace: Workspace, name: str) -> Continued:
+    """The run for a loop by its name or folder, "": the active one. Raises LoopError."""
+    root = workspace.root
+    if root is None:
+        raise no_loop()
+    folder = named(root, name, True) if name else workspace.our_loop().name
+    if not folder:
+        raise Refused(f"there is no loop {name[:70]}", "see loopkit status --list")
+    session = prose.loop_name(folder)
+    before = Run.open(root, session)
+    if before is not None and before.state.pipeline != LOOPER:
+        session = f"{session[:58]}-loop"
+        before = Run.open(root, session)
+    if before is None:
+        return Continued(session, folder, status.PLAIN)
+    same = before.state.loop == folder and before.state.status != status.COMPLETED
+    return Continued(session, folder, status.RESUME if same else status.FORCE)
+
+
+def take(note: Callable[[str], None], found: Found, most: Limits) -> str:
+    """Become the owner of the loop, which is made where it is not there; the folder of it. most:
+    limits of one that is made. We stand as the run's session. Raises LoopError."""
+    workspace, wish = Workspace(note), found.wish
+    if not found.folder:
+        loop = _made(workspace, found, most)
+    else:
+        assert workspace.root is not None
+        loop = Loop(workspace.root, found.folder)
+        session = loop.state.session
+        if session.status == verdict.FAILED:  # the person's own command to try it once more
+            with loop.writing() as state:
+                loop.record(resumption.anew(state), workspace.by)
+        if session.verdict != verdict.ACHIEVED:
+            more = _raised(session, wish.given) if session.verdict in verdict.LIMITS else {}
+            resume.resume(workspace, found.folder, take_over=True, most=more)
+            loop.refresh()
+        if found.rows:
+            taskfile.fill(workspace, loop, found.rows)
+    if wish.checks:
+        consent.typed_patterns(loop, list(wish.checks))
+    return loop.name
+
+
+def _made(workspace: Workspace, found: Found, most: Limits) -> Loop:
+    wish = found.wish
+    row = {
+        "iterations": "none" if most.iterations is None else str(most.iterations),
+        "usd": "none" if most.usd is None else f"{most.usd:g}",
+        "seconds": "none" if most.seconds is None else f"{int(most.seconds)}s",
+    }
+    options = starting.Options(
+        most=row, approval=wish.approval or None, beside=True, name=wish.name
+    )
+    if found.rows:
+        return taskfile.begin(workspace, wish.name, found.rows, options)
+    if not (wish.goal or "").strip():
+        raise UsageFault("the goal is empty", 'loopkit run looper "<what you want done>"')
+    result = starting.start(workspace, wish.goal or "", options)
+    assert result.loop is not None
+    return result.loop
+
+
+def give_back(note: Callable[[str], None], state: RunState, completed: str) -> None:
+    """Let the loop wait for whoever goes on with it, where it still runs."""
+    reason = f"run {state.session} is {state.status}"
+    if state.status == completed:
+        reason = _DONE.format(name=state.session)
+    elif state.error or state.reason:
+        reason += f": {prose.clean(state.error or state.reason, 300)}"
+    headless.stop(note, reason)

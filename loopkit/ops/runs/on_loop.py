@@ -1,0 +1,344 @@
+"""A run whose stage works on a loop: an iteration is an attempt at one of its tasks, with whatever
+the loop waits for around it. What the attempt changed is committed once its task is completed."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from ...core.journal import prose, verdict
+from ...core.journal.errors import LoopError
+from ...core.journal.state import LoopState
+from ...core.pipeline import due, on_loop, status, template
+from ...core.pipeline.completion import Verdict
+from ...core.pipeline.definitions import Entry, Pipeline
+from ...core.steps import kinds
+from ...core.steps.kinds import KINDS, PROGRAM, Step
+from ...engine import agents, commits
+from ...engine.agents import Agent, Answer
+from ...engine.process import Deadlines
+from ...engine.run import Recorded, Request
+from ...store.loop import Loop
+from ...store.runs import Run
+from .. import headless
+from ..workspace import Workspace
+from . import driver
+from .completions import Strategy, View
+
+#: Kinds of steps beside those of the run and of the loop: an attempt begins, is closed.
+BEGIN, CLOSE = "begin attempt", "close attempt"
+#: How often an answer to a step cannot be used.
+_MOST_FAULTS = 2
+#: Characters of a commit's subject without the task's id.
+_SUBJECT = 60
+#: The line of a commit's message by which it is found again.
+MARK = "Loopkit-Task: {loop} {task} {evidence}"
+
+
+class OnLoop(Strategy):
+    """A stage that works on a loop, which the run owns meanwhile. goal: the loop is worked to its
+    end, reviews and judgement included; else until no task is open."""
+
+    asks_before = True
+    works = True
+    goal = False
+
+    def verdict(self, view: View) -> Verdict:
+        """Raises LoopError where the loop cannot be read."""
+        return on_loop.judged(opened(view.run).state, self.goal)
+
+
+class TasksEmpty(OnLoop):
+    """No task of the loop is pending or running."""
+
+
+class GoalReached(OnLoop):
+    """The loop is complete."""
+
+    goal = True
+
+
+def opened(run: Run) -> Loop:
+    """The loop that a run works on. Raises Damaged."""
+    return Loop(run.root, run.state.loop)
+
+
+class _Attempt:
+    """What the agents of an iteration came to. outcome: of the first that ended badly, of all where
+    none did."""
+
+    def __init__(self) -> None:
+        self.began = time.time()
+        self.costs: list[float | None] = []
+        self.text, self.task = "", ""
+        self.outcome, self.error = agents.DONE, ""
+        self.denied: list[agents.Denied] = []
+        self.faults: dict[Step, int] = {}
+
+    def add(self, step: Step, answer: Answer) -> None:
+        """Take an agent's end into account."""
+        self.costs.append(agents.known_cost(answer.cost))
+        self.denied += answer.denied
+        if answer.outcome not in (agents.DONE, agents.EMPTY):
+            self.fail(answer.outcome, answer.error)
+        if step.kind in headless.ATTEMPTS:
+            self.text, self.task = answer.text, str(step.subject)
+        self.text = self.text or answer.text
+
+    def fail(self, outcome: str, error: str) -> None:
+        """It cannot be brought to its end."""
+        if self.outcome == agents.DONE:
+            self.outcome, self.error = outcome, error
+
+    @property
+    def failed(self) -> bool:
+        return self.outcome != agents.DONE
+
+    def answer(self) -> Answer:
+        """All of it as one; the cost is what is known of it, None where nothing is."""
+        known = [cost for cost in self.costs if cost is not None]
+        return Answer(
+            self.outcome,
+            self.text,
+            error=self.error,
+            cost=sum(known) if known or not self.costs else None,
+            denied=tuple(self.denied),
+            started=self.began,
+            ended=time.time(),
+        )
+
+
+class Driver(driver.Driver):
+    """of: agents by the role that has its own; else the stage's does all. take: makes the run the
+    owner of its loop; gives the loop's folder."""
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        run: Run,
+        pipeline: Pipeline,
+        agent: Callable[[Entry], Agent],
+        of: dict[str, Agent],
+        take: Callable[[], str],
+    ) -> None:
+        super().__init__(workspace, run, pipeline, agent)
+        self.stages, self.roles, self.own = list(self.agents), of, take
+        self.agents += of.values()
+        self.inner = headless.Driver(workspace.note, headless.Agents(self._of), self._words)
+        self.attempt: _Attempt | None = None
+        self.taken = False
+        self.about: dict[str, Any] = {}
+
+    def _of(self, role: str) -> Agent:
+        return self.roles.get(role) or self.stages[self.run.state.current]
+
+    def _words(self, step: Step, text: str) -> str:
+        """What an agent of the loop is told: in the words of the stage, where it does a task."""
+        if step.kind not in headless.ATTEMPTS:
+            return text.rstrip() + template.FOREGROUND
+        view = self.view
+        more = {"ITEM": text.strip(), "LOOP": opened(self.run).folder}
+        return driver.prompt(self.run, self.pipeline, view, view.done + 1, more)
+
+    @property
+    def on_loop(self) -> bool:
+        """Whether the present stage works on the loop."""
+        current = self.run.state.current
+        return current < len(self.strategies) and isinstance(self.strategies[current], OnLoop)
+
+    # -- the runner's questions
+
+    def who(self, step: Step) -> str:
+        if step.kind in (BEGIN, CLOSE):
+            return PROGRAM
+        if self.on_loop and step.kind in KINDS:
+            return self.inner.who(step)
+        return super().who(step)
+
+    def due(self) -> list[Step]:
+        steps = super().due()
+        if not steps or steps[0].kind in due.OWN or not self.on_loop:
+            return steps
+        number = self.view.done + 1
+        if self.attempt is None:
+            return [Step(BEGIN, number)]
+        try:
+            inner = [] if self.attempt.failed else self.inner.due()
+        except LoopError as error:
+            self.attempt.fail(agents.FATAL, str(error))
+            inner = []
+        return [Step(CLOSE, number)] if self._is_over(inner) else inner
+
+    def _is_over(self, inner: list[Step]) -> bool:
+        """The attempt was decided, it failed for another reason, or the loop waits for somebody; a
+        wave that can be closed is."""
+        if not inner or self.inner.who(inner[0]) == kinds.PERSON:
+            return True
+        before = self.run.state.seen
+        moved = before is not None and on_loop.mark(opened(self.run).state) != before.mark
+        return moved and inner[0].kind != kinds.CLOSE_WAVE
+
+    def do(self, step: Step) -> Iterator[Recorded]:
+        if step.kind == due.BEGIN_STAGE and self.on_loop and not self.taken:
+            try:
+                self.run.record([("loop_taken", {"loop": self.own()})])
+                self.taken = True
+            except LoopError as error:
+                self.end(status.FAILED, "", str(error))
+                return
+        try:
+            if step.kind == BEGIN:
+                self._begin_attempt()
+            elif step.kind == CLOSE:
+                yield from self._close(step)
+            elif step.kind in due.OWN:
+                yield from super().do(step)
+            else:
+                yield from map(_short, self.inner.do(step))
+        except LoopError as error:
+            if self.attempt is None:
+                self.end(status.FAILED, "", str(error))
+            elif opened(self.run).state.session.status == verdict.RUNNING:
+                self.attempt.fail(agents.FATAL, str(error))
+
+    def ask(self, steps: list[Step], faults: dict[Step, str]) -> dict[Step, Request]:
+        if not self.on_loop:
+            return super().ask(steps, faults)
+        view, step = self.view, steps[0]
+        asked = self.inner.ask(steps, faults)
+        if step not in asked:
+            return {}
+        log = self.run.log(view.at, view.done + 1)
+        if step.kind not in headless.ATTEMPTS:
+            name = kinds.key(step).replace(" ", "-")
+            log = f"{os.path.splitext(log)[0]}-{name}.jsonl"
+        request = asked[step]
+        left = [usd for usd in (request.prompt.budget, self._left_usd()) if usd is not None]
+        prompt = request.prompt._replace(
+            budget=min(left, default=None),
+            log=log,
+            environment=driver.exports(self.run.session, view.entry),
+        )
+        limits, own = self._deadlines(view.entry), request.deadlines or Deadlines()
+        limits = limits._replace(total=min(limits.total, own.total))
+        return {step: request._replace(prompt=prompt, deadlines=limits)}
+
+    def take(self, step: Step, answer: Answer) -> Iterator[Recorded]:
+        if not self.on_loop:
+            yield from super().take(step, answer)
+            return
+        if self.lost or self.attempt is None:
+            return
+        self.attempt.add(step, answer)
+        self.inner.ended(step, answer)
+        if self.attempt.failed:
+            return
+        try:
+            yield from map(_short, self.inner.take(step, answer))
+        except LoopError as error:
+            count = self.attempt.faults[step] = self.attempt.faults.get(step, 0) + 1
+            if count < _MOST_FAULTS:
+                raise
+            self.attempt.fail(agents.FATAL, str(error))
+
+    # -- an attempt
+
+    def _begin_attempt(self) -> None:
+        """Look at tree and loop; what an attempt that was cut off has seen counts further."""
+        view, run = self.view, self.run
+        row: dict[str, Any] = {"stage": view.at, "iteration": view.done + 1}
+        if run.state.seen is None:
+            mark = on_loop.mark(opened(run).state)._asdict()
+            row["mark"] = {
+                key: list(one) if key != "attempts" else one for key, one in mark.items()
+            }
+            try:
+                environment = self.workspace.environment
+                seen = commits.before(run.state.project, environment, [run.root])
+                row |= {"tree": seen.tree, "dirty": list(seen.dirty)}
+            except LoopError as error:
+                self.workspace.note(f"nothing will be committed: {error}")
+        self.progress = run.progress_size()
+        run.record([("iteration_begun", row)], sync=False)
+        self.tested = False
+        self.attempt = _Attempt()
+
+    def _close(self, step: Step) -> Iterator[Recorded]:
+        """Commit, record the iteration, and end the run where its loop does not go on."""
+        attempt, state = self.attempt, opened(self.run).state
+        assert attempt is not None
+        self.attempt = None
+        end = self._ending(state)
+        if end is None or attempt.costs:
+            finished = self._finished(state)
+            self.about = {"task": attempt.task or (finished[-1] if finished else "")}
+            if finished and not attempt.failed:
+                self.about |= self._commit(state, finished)
+            yield from super().take(step, attempt.answer())
+        if end is not None and self.run.state.status == status.RUNNING:
+            self.end(*end)
+
+    def _ending(self, state: LoopState) -> tuple[str, str, str] | None:
+        reason = state.session.reason or ""
+        end = on_loop.ending(state, reason.startswith(headless.NOT_ALLOWED))
+        if end is not None:
+            return end
+        steps = self.inner.due()
+        if steps and self.inner.who(steps[0]) == kinds.PERSON:
+            return status.PAUSED, status.WAITING, headless.waits_for(state, steps[0])
+        return None
+
+    def _finished(self, state: LoopState) -> list[str]:
+        before = self.run.state.seen
+        known = before.mark.completed if before else ()
+        return [name for name in on_loop.mark(state).completed if name not in known]
+
+    def _commit(self, state: LoopState, finished: list[str]) -> dict[str, Any]:
+        """Commit what was changed for these tasks, unless that was done before a crash."""
+        run, environment = self.run, self.workspace.environment
+        own = state.tasks[self.about["task"] if self.about["task"] in finished else finished[-1]]
+        before = run.state.since.get(own.id) or run.state.seen
+        if before is None or not before.tree:
+            return {"notes": [f"{', '.join(finished)} completed, not committed"]}
+        line = MARK.format(
+            loop=state.name, task=own.id, evidence=own.evidence.log if own.evidence else "-"
+        )
+        body = (own.coded or {}).get("summary", "")
+        message = f"{prose.subject(own.subject, _SUBJECT)} ({own.id})\n\n"
+        message += f"{body.strip()}\n\n{line}\n" if body.strip() else f"{line}\n"
+        project = run.state.project
+        try:
+            sha = commits.find(project, environment, line)
+            done = (
+                commits.Committed(sha)
+                if sha
+                else commits.commit(
+                    project,
+                    environment,
+                    commits.Before(before.tree, before.dirty),
+                    message,
+                    [run.root],
+                )
+            )
+        except LoopError as error:
+            return {"notes": [f"{own.id} completed, not committed: {error}"]}
+        notes = [
+            f"{', '.join(finished)} completed" + (f", commit {done.sha[:12]}" if done.sha else "")
+        ]
+        notes += [f"{path} is not committed: {why}" for path, why in done.left.items()]
+        return {"commit": done.sha, "notes": notes}
+
+    def _row(self, view: View, iteration: int, answer: Answer) -> dict[str, Any]:
+        row = super()._row(view, iteration, answer)
+        about, self.about = self.about, {}
+        row["notes"] = [*about.pop("notes", ()), *row.get("notes", ())]
+        return {**row, **about}
+
+
+def _short(record: Recorded) -> Recorded:
+    """A record of the loop's with what matters of it to whoever watches."""
+    if record.step.kind == kinds.COMPLETE:
+        return record
+    return record._replace(text=f"  {record.text.partition(chr(10))[0]}")
