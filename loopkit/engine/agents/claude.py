@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 import time
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -12,7 +13,7 @@ from typing import Any
 from ...core.health import allowing, failures
 from ...core.journal import pricing
 from ...core.journal.errors import Damaged
-from ...store import place, transcript
+from ...store import client, place, transcript
 from .. import process
 from . import (
     DENIED,
@@ -34,6 +35,8 @@ from .command import MOST_ERRORS, Program, cut_short, failed, not_started
 #: What the client is always told. Nobody can answer the two tools that ask a person.
 _ALWAYS = ("-p", "--output-format", "stream-json", "--verbose")
 _ASKING = ("ExitPlanMode", "AskUserQuestion")
+#: Files of the project may be edited; commands need rules still.
+_EDITS = "acceptEdits"
 #: Bytes of a line that are read; a longer one is a tool's output and says nothing of the run.
 _LONGEST = 8_000_000
 #: Bytes of a transcript: all of them.
@@ -93,6 +96,12 @@ class Claude(Program):
             answer = not_started("claude", fault)
         return answer._replace(started=started, ended=time.time())
 
+    def _usual_mode(self) -> str:
+        """The permission mode where none is chosen, neither here nor in the person's own settings:
+        of itself the client would refuse every edit, and nobody could do any work."""
+        files = client.settings(self.environment, [], sys.platform)
+        return "" if client.deciding(files, "permissions", "defaultMode") else _EDITS
+
     def _reckoned(self, prompt: Prompt, session: str) -> float | None:
         """USD of a run that was ended before its result, by its transcript and our table of prices;
         None where it has none, or all its models are unknown."""
@@ -110,7 +119,7 @@ class Claude(Program):
         given = {
             "--model": options.model,
             "--fallback-model": options.fallback_model,
-            "--permission-mode": options.permission_mode,
+            "--permission-mode": options.permission_mode or self._usual_mode(),
         }
         for name, value in given.items():
             words += [name, value] if value else []

@@ -341,6 +341,31 @@ def test_without_options_little_is_said(client: Client) -> None:
     assert not {"--model", "--max-budget-usd", "--json-schema"} & set(client.seen["argv"])
 
 
+@pytest.mark.parametrize(
+    ("settings", "chosen", "mode"),
+    [
+        ({}, "", "acceptEdits"),
+        ({"permissions": {"defaultMode": "auto"}}, "", None),
+        ({"permissions": {"defaultMode": "auto"}}, "plan", "plan"),
+        ({"permissions": 3}, "", "acceptEdits"),
+    ],
+)
+def test_edits_are_accepted_unless_the_person_has_chosen_a_mode(
+    client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    settings: dict, chosen: str, mode: str | None,
+) -> None:  # fmt: skip
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path))
+    (tmp_path / "settings.json").write_text(json.dumps(settings))
+    folder = client.project / ".claude"  # what came with the project does not choose
+    folder.mkdir()
+    (folder / "settings.json").write_text('{"permissions": {"defaultMode": "bypassPermissions"}}')
+    client.play("say(result)")
+    client.run(permission_mode=chosen)
+    words = client.seen["argv"]
+    given = words[words.index("--permission-mode") + 1] if "--permission-mode" in words else None
+    assert given == mode
+
+
 def test_where_it_is_not_installed_one_line_says_so(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
