@@ -33,7 +33,8 @@ class Prompt(NamedTuple):
 
     budget: USD that this run may cost, where the agent can keep to it; None: as its options say ·
     log: file that gets what the agent prints as it comes, credentials masked; "": none ·
-    environment: further variables for it.
+    environment: further variables for it · allowed_tools: further permission rules, as for the
+    check that its task names.
     """
 
     text: str
@@ -42,6 +43,7 @@ class Prompt(NamedTuple):
     budget: float | None = None
     log: str = ""
     environment: Mapping[str, str] = {}
+    allowed_tools: tuple[str, ...] = ()
 
 
 class Denied(NamedTuple):

@@ -35,6 +35,9 @@ from .command import MOST_ERRORS, Program, cut_short, failed, not_started
 #: What the client is always told. Nobody can answer the two tools that ask a person.
 _ALWAYS = ("-p", "--output-format", "stream-json", "--verbose")
 _ASKING = ("ExitPlanMode", "AskUserQuestion")
+#: What our stages have agents run of ours; it only reads, and the hook that lets our lines run is
+#: silent there.
+_HARMLESS = ("Bash(loopkit lint *)",)
 #: Files of the project may be edited; commands need rules still.
 _EDITS = "acceptEdits"
 #: Bytes of a line that are read; a longer one is a tool's output and says nothing of the run.
@@ -129,8 +132,8 @@ class Claude(Program):
         if schema is not None:
             words += ["--json-schema", json.dumps(schema)]
         words += ["--disallowedTools", *_ASKING]
-        if options.allowed_tools:
-            words += ["--allowedTools", *options.allowed_tools]
+        rules = (*_HARMLESS, *options.allowed_tools, *prompt.allowed_tools)
+        words += ["--allowedTools", *dict.fromkeys(rules)]
         return words + list(options.arguments)
 
 

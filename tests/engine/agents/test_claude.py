@@ -303,7 +303,12 @@ def test_how_it_is_called(client: Client, monkeypatch: pytest.MonkeyPatch) -> No
         monkeypatch.setenv(name, "around us")
     client.play("say(init); say(result)")
     found = client.run(
-        Prompt("héllo", budget=0.5, environment={"CLAUDE_LOOP_TYPE": "work"}),
+        Prompt(
+            "héllo",
+            budget=0.5,
+            environment={"CLAUDE_LOOP_TYPE": "work"},
+            allowed_tools=("Bash(make)", "Edit"),
+        ),  # fmt: skip
         SCHEMA,
         model="opus",
         fallback_model="sonnet",
@@ -324,7 +329,7 @@ def test_how_it_is_called(client: Client, monkeypatch: pytest.MonkeyPatch) -> No
     for part in (
         "--model opus", "--fallback-model sonnet", "--permission-mode acceptEdits",
         "--max-budget-usd 0.500000", "--disallowedTools ExitPlanMode AskUserQuestion",
-        "--allowedTools Edit Bash(npm test *)",
+        "--allowedTools Bash(loopkit lint *) Edit Bash(npm test *) Bash(make)",
     ):  # fmt: skip
         assert part in text
     assert words[-2:] == ["--effort", "low"]
