@@ -19,6 +19,8 @@ from ..store import atomic, place
 MOST_INPUT = 4_000_000
 #: Characters of an error's line at the most.
 MOST_LINE = 2000
+#: What the hook adds to a call for which the client asks the person.
+ASKED = click.option("--asked", "word", default="", hidden=True, help="The word of an asked call.")
 
 
 class App(Workspace):

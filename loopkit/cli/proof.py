@@ -11,5 +11,6 @@ proof = app.command(
     click.argument("target"),
     click.argument("words", nargs=-1, required=True, type=click.UNPROCESSED),
     click.option("--why", default="", help="What was wrong with the old one."),
+    app.ASKED,
     context_settings={"ignore_unknown_options": True},
 )(ops.correct)

@@ -39,6 +39,8 @@ _RUNS = (
     (START, "without the work"),
     (EMPTY, "with the changed files emptied"),
 )
+#: The same, for a proof that was not there before the work.
+_BEFORE = ((START, "with all the work taken away"),)
 #: The same, to find out whether a check passes by its own tests alone.
 _OLD = (
     (START, "with the work, tests and settings as before"),
@@ -90,6 +92,13 @@ def tried(check: Check) -> Tried:
     outcomes, word, why = _tried(check, _RUNS, _found)
     first, second, third, *_ = *outcomes, None, None, None
     return Tried(first, second, third, word, why)
+
+
+def before(check: Check) -> Tried:
+    """Run a check with all of the work taken away: what it would have come to before it. Raises
+    what `tried` does."""
+    outcomes, word, why = _tried(check, _BEFORE, _found_before)
+    return Tried(None, outcomes[0] if outcomes else None, None, word, why)
 
 
 def held(check: Check) -> Tried:
@@ -154,6 +163,11 @@ def _found(place: _Place, what: str, passed: bool) -> tuple[str, str] | None:
     if not passed:
         return NOT_TRIED, "it does not pass apart from the real tree"
     return None if place.rows else (NOT_TRIED, "there is nothing to take away")
+
+
+def _found_before(place: _Place, what: str, passed: bool) -> tuple[str, str] | None:
+    """The same, where that run alone decides."""
+    return (NOT_TRIED, place.fault) if place.fault else (GREEN if passed else RED, "")
 
 
 def _found_old(place: _Place, what: str, passed: bool) -> tuple[str, str] | None:

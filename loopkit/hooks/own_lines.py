@@ -1,4 +1,5 @@
-"""loopkit's own lines in Bash: safe ones run unasked, for `loopkit allow` the person is asked."""
+"""loopkit's own lines in Bash: safe ones run unasked, for `loopkit allow` and `loopkit proof` the
+person is asked."""
 
 from __future__ import annotations
 
@@ -24,15 +25,33 @@ def handle(call: Call) -> dict | None:
     if found is None:
         return None
     mine = found.session.owner == project.session_id(call) != ""
-    if mine and line.words == lines.ALLOW:
-        return None if call.given.get("agent_id") else _ask(call, found, given)
+    ask = _ask if line.words == lines.ALLOW else _ask_proof
+    if mine and (ask is _ask or line.words[:1] == [lines.PROOF]):
+        return None if call.given.get("agent_id") else ask(call, found, given, line)
     name = lines.safe(line.words)
     if not name or not mine and name not in lines.LOOKS:
         return None
     return reply.permit(_input(given, line.rest, line.words[0] in lines.LONG))
 
 
-def _ask(call: Call, found: loops.View, given: dict) -> dict:
+def _ask_proof(call: Call, found: loops.View, given: dict, line: lines.Line) -> dict | None:
+    """Another proof is the person's word, and so is that it may run."""
+    from ..core.evidence import command, consent
+    from ..store import leave
+
+    if "--" not in line.words or "--asked" in line.words:
+        return None
+    proof = command.quote(line.words[line.words.index("--") + 1 :])
+    state, _ = loops.fold(found.root, found.name)
+    known = leave.of(found.root, state, call.env)
+    session, token = project.session_id(call), found.session.token
+    word = leave.request(call.data, session, token, known, [proof])
+    rest = line.rest.replace(lines.PROOF, f"{lines.PROOF} --asked {word}", 1)
+    text = f"another proof that the work is done: {proof} ({consent.WHAT}, in {known.folder})"
+    return reply.permit(_input(given, rest, True), text)
+
+
+def _ask(call: Call, found: loops.View, given: dict, line: lines.Line) -> dict:
     """The call that the person says yes to gets a word of its own, by which it grants, and the
     checks as a here-document: the client cuts a long reason short, never a command."""
     from ..core.evidence import consent

@@ -1,9 +1,8 @@
 """The checks of a loop, and what the person says to them."""
 
 from ..core.evidence import consent
-from ..store import leave, place
+from ..store import leave
 from ..store.leave import Leave
-from ..store.loop import Loop, unwritable
 from . import advance
 from . import consent as leaves
 from .workspace import Result, Workspace
@@ -19,7 +18,7 @@ def allow(workspace: Workspace, word: str = "") -> Result:
     """
     loop = workspace.own_loop()
     # the hook asked the person: the call to which they said yes has its word
-    granted = _granted(workspace, loop, word) if word else []
+    granted = leaves.granted(workspace, loop, word) if word else []
     known = leaves.leave_of(workspace, loop)
     waiting = dict(leave.missing(loop.state, known))
     rows = consent.checks(loop.state)
@@ -36,14 +35,6 @@ def allow(workspace: Workspace, word: str = "") -> Result:
     if waiting:
         return Result(loop, "\n".join(said), data, [])
     return advance.advance(workspace, "\n".join(said))._replace(data=data)
-
-
-def _granted(workspace: Workspace, loop: Loop, word: str) -> list[str]:
-    data, token = place.data_dir(workspace.environment), loop.state.session.token
-    try:
-        return leave.grant_requested(data, workspace.session, token, word)
-    except OSError as error:
-        raise unwritable(leave.path(), error) from None
 
 
 def _way_out(workspace: Workspace, known: Leave, lines: list[str]) -> list[str]:

@@ -2,7 +2,7 @@
 
 from ..core.evidence import consent
 from ..core.journal.errors import Damaged
-from ..store import leave
+from ..store import leave, place
 from ..store.leave import Leave
 from ..store.loop import Loop, unwritable
 from .workspace import Workspace
@@ -25,6 +25,15 @@ def allowed(workspace: Workspace, loop: Loop, line: str) -> bool:
 def missing(workspace: Workspace, loop: Loop) -> list[tuple[str, str]]:
     """(whose, command) of the loop's checks that may not run yet."""
     return leave.missing(loop.state, leave_of(workspace, loop))
+
+
+def granted(workspace: Workspace, loop: Loop, word: str) -> list[str]:
+    """The commands that the person has said yes to by the call with this word; they may run."""
+    data, token = place.data_dir(workspace.environment), loop.state.session.token
+    try:
+        return leave.grant_requested(data, workspace.session, token, word)
+    except OSError as error:
+        raise unwritable(leave.path(), error) from None
 
 
 def typed_patterns(loop: Loop, patterns: list[str]) -> None:

@@ -20,6 +20,7 @@ from ..core.journal.parts import (
     GREEN,
     NOT_TRIED,
     OLD_TESTS,
+    PERSON,
     PROOF,
     RED,
     WITHOUT_WORK,
@@ -70,7 +71,8 @@ def try_before(workspace: Workspace, name: str) -> Result:
     line = trials.checks(loop.state)[name]
     known = trials.before_of(loop.state, line)
     if known is None:
-        outcome, failing = baseline.run_named(workspace, loop, f"{name}-before", line)
+        run = _taken_away if loop.state.waves else baseline.run_named
+        outcome, failing = run(workspace, loop, f"{name}-before", line)
         outcome["program"] = _program(workspace, loop, line)
     else:
         why = known.why.removeprefix(trials.CANNOT_START)
@@ -78,6 +80,20 @@ def try_before(workspace: Workspace, name: str) -> Result:
         failing = loop.state.baselines.get(line, {}).get("failures", [])
     workspace.change(loop, trials.tried_before, name, line, outcome, failing)
     return Result(loop, _said(loop, name, line), {"id": name})
+
+
+def _taken_away(workspace: Workspace, loop: Loop, target: str, line: str) -> tuple[dict, list[str]]:
+    """The outcome of a check with all of the work taken away, and the names that it printed."""
+    since = _since(workspace, loop)
+    paths = sorted({path for row in since.rows for path in changes.paths(row)})
+    tried = _told(NOT_TRIED, since.why)
+    if not since.why:
+        tried = without.before(_apart(workspace, loop, target, line, paths, since))
+        _check_time(workspace, tried)
+    if tried.word == NOT_TRIED or tried.without is None:
+        note = {"exit": None, "passed": False, "note": tried.why, "log": ""}
+        return note, []
+    return tried.without, baseline.names_of(workspace, loop, tried.without)
 
 
 def before_wave(workspace: Workspace, loop: Loop) -> Result:
@@ -134,16 +150,27 @@ def record(workspace: Workspace, rows: list[dict]) -> Result:
     return Result(loop, f"proofs recorded: {names}", {"ids": [row["id"] for row in rows]})
 
 
-def correct(workspace: Workspace, target: str, words: list[str], why: str = "") -> Result:
+def correct(
+    workspace: Workspace, target: str, words: list[str], why: str = "", word: str = ""
+) -> Result:
     """Put another proof in the place of a criterion's or mustNot's that is wrong, on the person's
-    word: ask them first. Card and report keep the old one."""
+    word: in a session the client asks them. It is tried at once with all the work taken away. Card
+    and report keep the old one."""
     loop = workspace.own_loop()
     if workspace.unattended:
         what = "nobody can be asked, and only the person corrects a proof"
         raise Refused(what, "next: loopkit next", code="nobody_to_ask")
     name, line = target.upper(), command.quote(words)
-    workspace.change(loop, trials.corrected, name, line, why)
-    return Result(loop, f"the proof of {name} is now: {prose.clean(line, 300)}").going_on()
+    # the hook asked the person: the call to which they said yes has its word
+    granted = leaves.granted(workspace, loop, word) if word else []
+    whose = PERSON if line in granted or not workspace.session else ""
+    workspace.change(loop, trials.corrected, name, line, why, whose)
+    said = [f"the proof of {name} is now: {prose.clean(line, 300)}"]
+    if loop.state.waves and name in trials.untried(loop.state) and loop.state.wave is None:
+        if leaves.allowed(workspace, loop, line):
+            said.append(try_before(workspace, name).text)
+            loop.refresh()
+    return Result(loop, "\n".join(said)).going_on()
 
 
 # -- at the end

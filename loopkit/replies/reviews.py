@@ -129,6 +129,14 @@ class WaveReview(Review):
     blockers: OptionalCount = None
 
 
+class PlanProof(Reply):
+    """A proof that the plan's reviewer corrects."""
+
+    id: Annotated[_Needed, AfterValidator(str.upper)] = Field(description="C1 or M2")
+    proof: Check = Field(description="command that fails before the work, and passes after it")
+    why: _Needed = Field(description="what is wrong with the old one")
+
+
 class PlanReview(Reply):
     """A review of a plan, whether its score or its blockers decide. One that is written as a
     supervisor's judgement is taken too: its issues block where it does not approve."""
@@ -141,6 +149,7 @@ class PlanReview(Reply):
     summary: _Summary = Field("", description="in a sentence or two")
     findings: _Findings
     missing: Texts = Field([], description="what the plan lacks")
+    proofs: Annotated[list[PlanProof], Field(max_length=MOST)] = []
     score: Annotated[Score | None, BeforeValidator(nothing)] = None
     status: SkipJsonSchema[Annotated[str, OneOf(*batch_review.STATUSES)] | None] = None
 

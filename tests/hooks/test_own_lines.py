@@ -143,8 +143,37 @@ def test_where_nobody_can_be_asked_it_says_what_to_do(project: Project) -> None:
     assert "verify_allow" in said["permissionDecisionReason"]
 
 
+def test_another_proof_is_asked_for_in_the_words_that_will_run(project: Project) -> None:
+    project.start("one")
+    said = decision(call(project, "loopkit proof C1 --why 'a slip' -- grep -q 'a b' x.txt"))
+    assert said["permissionDecision"] == "ask"
+    assert "grep -q 'a b' x.txt" in said["permissionDecisionReason"]
+    program, *words = shlex.split(said["updatedInput"]["command"])
+    assert program == str(ROOT / "bin" / "loopkit") and len(words.pop(2)) == 32
+    assert words == [
+        "proof",
+        "--asked",
+        "C1",
+        "--why",
+        "a slip",
+        "--",
+        "grep",
+        "-q",
+        "a b",
+        "x.txt",
+    ]
+    for line in (
+        "loopkit proof C1 -- ls; ls",
+        "loopkit proof C1",
+        "loopkit proof --asked x C1 -- ls",
+    ):
+        assert call(project, line).silent
+
+
 def test_an_agent_asks_nobody(project: Project) -> None:
     project.start()
+    line = "loopkit proof C1 --why x -- ls"
+    assert call(project, line, agent_id="a1", agent_type="loop:coder").silent
     assert call(project, "loopkit allow", agent_id="a1", agent_type="loop:coder").silent
 
 

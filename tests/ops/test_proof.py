@@ -12,7 +12,9 @@ from loopkit.engine import without
 from loopkit.ops import advance
 from loopkit.ops import proof as proofs
 from loopkit.ops.workspace import Workspace
-from tests.cli.kit import REQUEST, Answer
+from loopkit.store import leave, place
+from loopkit.store.loop import Loop
+from tests.cli.kit import GATE, REQUEST, S1, Answer, Project
 from tests.ops.kit import check, part
 from tests.ops.test_advance import FIRST, FORM, Going, agents, going
 
@@ -286,5 +288,54 @@ def test_a_wrong_proof_is_corrected_on_the_persons_word(going: Going) -> None:
     project.ok(*line)
     (row,) = project.of("proof_replaced")
     assert row["failed"] and row["command"] == "test '!' -f moved.txt"
+    assert "word" not in row, "nobody was asked in the client's dialog"
     project.ok("resume")
     assert agents(going.next())[0] == "thorough_review-1-1"
+
+
+@pytest.mark.parametrize(
+    ("line", "asks", "result", "card"),
+    [
+        ("grep -c good limiter.txt", True, "red", "SHIP"),
+        ("grep -c good limiter.txt", False, None, "MONITOR"),
+        ("test -d .", True, "green", None),
+    ],
+    ids=["the person's yes", "the session's own", "it proves nothing"],
+)
+def test_a_corrected_proof_is_tried_with_all_the_work_taken_away(
+    going: Going, line: str, asks: bool, result: str | None, card: str | None
+) -> None:
+    """The proof cannot pass, whatever is done; the other one was red before the work as well."""
+    asked(going, proof("grep -qx bad limiter.txt"), tasks=(part("limiter", criteria=["C1"]),))
+    going.did("limiter")
+    going.next()
+    project = going.project
+    assert project.of("criterion_verified")[-1]["passed"] is False
+    words = ["--asked", _word(project, line)] if asks else []
+    said = project.ok("proof", "C1", *words, "--why", "a slip", "--", *line.split()).out
+    tries = [row for row in project.of("proof_tried") if row["command"] == line]
+    assert [row["result"] for row in tries] == ([result] if result else [])
+    assert project.of("proof_replaced")[-1].get("word", "") == ("person" if asks else "")
+    if result == "red":
+        assert "C1 fails before the work, as it must" in said
+    if card is None:
+        assert "C1 passes before the work, so it proves nothing" in said
+        assert going.next().steps == FORM
+        return
+    for _ in range(4):
+        going.next()
+        if "review_asked" in [one["type"] for one in project.lines]:
+            break
+    gate = going.reviewed()
+    assert "criterion_verified" in [one["type"] for one in project.lines]
+    over = going.submit(GATE)
+    assert f" {card} " in over.out, gate.out + over.out
+    assert "C1's proof was replaced" in over.out
+
+
+def _word(project: Project, line: str) -> str:
+    """That of the call to which the person says yes in the client's dialog."""
+    state = Loop(str(project.root), project.name).state
+    asked = leave.Leave(str(project.folder), [], [])
+    data = place.data_dir(project.env())
+    return leave.request(data, S1, state.session.token, asked, [line])

@@ -47,7 +47,7 @@ FIELDS = {
         {"completeness", "issues", "missing_elements", "risks"},
     ),
     "diagnosis": ({"decision", "reasoning"}, {"blockers"}),
-    "plan_review": ({"score", "summary", "findings"}, {"missing"}),
+    "plan_review": ({"score", "summary", "findings"}, {"missing", "proofs"}),
     "review": (
         {"findings"},
         {"experts", "build", "tests", "lint", "ui", "verdicts", "score", "summary"}

@@ -43,13 +43,14 @@ class ProofTried(EventType):
 
 class ProofReplaced(EventType):
     """Another command of a criterion or mustNot, or the word that it keeps what holds already.
-    failed: the old one had failed on the work."""
+    failed: the old one had failed on the work · word: as of journal/parts."""
 
     id: Text
     command: Text
     keeps: Flag = False
     why: Text = ""
     failed: Flag = False
+    word: Text = ""
 
     def fold(self, state: LoopState) -> None:
         row = state.criteria.get(self.id)
@@ -58,8 +59,8 @@ class ProofReplaced(EventType):
         state.records += 1
         state.criteria[self.id] = row._replace(command=self.command, keeps=self.keeps)
         if row.command != self.command:
-            replaced = Replaced(self.id, row.command or "", self.command, self.why, self.failed)
-            state.replaced.append(replaced)
+            seen = (self.why, self.failed, self.word)
+            state.replaced.append(Replaced(self.id, row.command or "", self.command, *seen))
             state.proof_replaced(self.id)
 
 

@@ -64,8 +64,8 @@ SAFE = {
     "wave next": "--sequential --worktrees",
     "worktree list": "",
 }
-#: The call for which the person is asked.
-ALLOW = ["allow"]
+#: The calls for which the person is asked: the first word of one, all of the other.
+PROOF, ALLOW = "proof", ["allow"]
 #: Commands that any session of the project may run, and those that may take long.
 LOOKS = ("status",)
 LONG = ("next", "submit", "allow", "start", "resume", "verify")

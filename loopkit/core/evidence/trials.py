@@ -19,6 +19,7 @@ from ..journal.parts import (
     OLD_TESTS,
     PROOF,
     RED,
+    REVIEWER,
     WITHOUT_WORK,
 )
 from . import changes, command, consent, proofs
@@ -55,11 +56,17 @@ def keeps(state: LoopState, name: str) -> bool:
 
 
 def untried(state: LoopState) -> list[str]:
-    """Whose proofs are still to be tried before the work; none once a wave was opened."""
-    if state.waves:
-        return []
-    rows = checks(state)
+    """Whose proofs are still to be tried before the work; once a wave was opened those that were
+    corrected since."""
+    rows = {name: line for name, line in checks(state).items() if _is_tried(state, name, line)}
     return [name for name, line in rows.items() if of(state, name, BEFORE_WORK, line) is None]
+
+
+def _is_tried(state: LoopState, name: str, line: str) -> bool:
+    """Whether what a proof comes to before the work can still be found out: until the work begins,
+    and for one that the person or the plan's reviewer has corrected."""
+    newest = [row for row in state.replaced if row.id == name][-1:]
+    return not state.waves or any(row.word and row.new == line for row in newest)
 
 
 def of(state: LoopState, name: str, when: str, line: str | None = None) -> Trial | None:
@@ -79,14 +86,14 @@ def tried_before(
     state: LoopState, name: str, line: str, outcome: dict, failing: list[str]
 ) -> list[Change]:
     """What a proof comes to on the untouched tree; where it keeps something and fails, that is its
-    baseline. Nothing where it has another by now, or the work has begun. failing: the names that it
-    printed."""
-    if state.waves or checks(state).get(name) != line:
+    baseline. Nothing where it has another by now, or that cannot be found out any more. failing:
+    the names that it printed."""
+    if checks(state).get(name) != line or not _is_tried(state, name, line):
         return []
     exit_code = outcome["exit"]
     if exit_code in command.UNSTARTABLE:
         result, why = NOT_TRIED, CANNOT_START + (outcome["note"] or f"exit {exit_code}")
-    elif exit_code == command.OUT_OF_TIME:
+    elif exit_code in (command.OUT_OF_TIME, None):
         result, why = NOT_TRIED, outcome["note"]
     else:
         result, why = (GREEN if outcome["passed"] else RED), ""
@@ -128,7 +135,7 @@ def vain(state: LoopState) -> dict[str, str]:
 
 
 def _vain(state: LoopState, name: str, line: str) -> str:
-    before = None if state.waves else of(state, name, BEFORE_WORK, line)
+    before = of(state, name, BEFORE_WORK, line) if _is_tried(state, name, line) else None
     if before is not None and before.exit in command.UNSTARTABLE:
         return before.why
     refused = _refused(state, name)
@@ -207,9 +214,9 @@ def _replaced(state: LoopState, name: str, row: dict, why: str) -> list[Change]:
     return made
 
 
-def corrected(state: LoopState, name: str, line: str, why: str) -> list[Change]:
-    """Another proof of a criterion or mustNot, on the person's word; also while the loop is paused
-    for it. The old one stays on record. Raises Refused, UsageFault."""
+def corrected(state: LoopState, name: str, line: str, why: str, word: str) -> list[Change]:
+    """Another proof of a criterion or mustNot, on somebody's word (of journal/parts); also
+    while the loop is paused for it. The old one stays on record. Raises Refused, UsageFault."""
     if state.session.status in verdict.FINAL:
         stage.running(state)  # says so
     row = state.criteria.get(name)
@@ -223,7 +230,16 @@ def corrected(state: LoopState, name: str, line: str, why: str) -> list[Change]:
     seen = state.criterion_evidence.get(name)
     failed = seen is not None and not seen.passed
     data = {"id": name, "command": line, "keeps": row.keeps, "why": why.strip(), "failed": failed}
-    return [("proof_replaced", data)]
+    return [("proof_replaced", {**data, **({"word": word} if word else {})})]
+
+
+def reviewed(state: LoopState, rows: list[dict]) -> list[Change]:
+    """The proofs that the plan's reviewer corrects. rows: {id, proof, why}. Raises as that."""
+    return [
+        change
+        for row in rows
+        for change in corrected(state, row["id"], row["proof"], row["why"], REVIEWER)
+    ]
 
 
 # -- what the verdict rests on

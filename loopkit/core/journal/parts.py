@@ -43,8 +43,9 @@ RED, GREEN, NOT_TRIED = "red", "green", "not tried"
 #: "" where that is none of interest.
 Trial = namedtuple("Trial", "command result why exit log line program", defaults=("",))
 #: A criterion's, mustNot's or task's proof that another took the place of. `failed`: it had failed
-#: on the work.
-Replaced = namedtuple("Replaced", "id old new why failed")
+#: on the work · word: whose it was, PERSON or REVIEWER; "" for the session itself.
+Replaced = namedtuple("Replaced", "id old new why failed word", defaults=("",))
+PERSON, REVIEWER = "person", "plan reviewer"
 
 # -- plan
 

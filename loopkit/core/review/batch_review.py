@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ..evidence import trials
 from ..journal import parts, prose, settings, stage
 from ..journal import task as tasks
 from ..journal.errors import NotYet, Refused, UsageFault
@@ -59,6 +60,7 @@ def planned(state: LoopState, given: dict) -> list[Change]:
     issues = [_told(row) for row in rows]
     data = _reviewed(done, outcome, given["summary"], issues, missing, approved=not blocking)
     changes = [data, *decisions.lessons(state, rows, "plan-review")]
+    changes += trials.reviewed(state, given["proofs"])
     if outcome == events.ASKED:
         changes.append(("question_asked", {"text": _question(done, blocking)}))
     return changes

@@ -105,7 +105,9 @@ def replaced(state: LoopState) -> list[str]:
     """Proofs and checks that others took the place of, old and new."""
     lines = []
     for row in state.replaced:
-        when = " after it failed" if row.failed else ""
+        when = (" after it failed" if row.failed else "") + (
+            f" by the {row.word}" if row.word else ""
+        )
         lines.append(
             f"{row.id}'s proof was replaced{when} ({row.why}): {row.old} → {row.new or 'none'}"
         )

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from loopkit.core.evidence import trials
 from loopkit.core.journal.errors import LoopError, Refused
 from loopkit.core.memory import decisions
 from loopkit.core.plan import drafts, outline, work
@@ -676,3 +677,15 @@ def test_a_blocked_scaffold_task_lets_the_session_go_and_names_what_it_waits_for
         book.wave()
     book.line("question_answered", text="here it is")
     assert due.command(book.state) == "loopkit task unblock T-001"
+
+
+def test_the_plan_s_reviewer_may_correct_a_proof() -> None:
+    book = drafted()
+    row = {"id": "c1", "proof": "pytest tests/test_all.py", "why": "that file is not there"}
+    with pytest.raises(Refused, match="there is no proof of M1"):
+        book.do(batch_review.planned, {"findings": [], "proofs": [{**row, "id": "M1"}]})
+    book.do(batch_review.planned, {"findings": [], "proofs": [row]})
+    (replaced,) = book.state.replaced
+    assert replaced.word == "plan reviewer"
+    assert book.state.criteria["C1"].command == "pytest tests/test_all.py" == replaced.new
+    assert "C1" in trials.untried(book.state)

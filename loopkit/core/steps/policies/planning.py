@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from ...evidence import trials
 from ...journal import parts, prose, settings, stage, verdict
 from ...journal.errors import Refused, UsageFault
 from ...journal.events import Change
@@ -105,7 +106,10 @@ def reviewed(state: LoopState, reply: dict) -> list[Change]:
     else:
         outcome = parts.REVISE if done < most else _unapproved(state, data["score"])
     row = {"revision": done, "approved": approved, **data, "outcome": outcome}
-    changes: list[Change] = [("plan_reviewed", row)]
+    changes: list[Change] = [
+        ("plan_reviewed", row),
+        *trials.reviewed(state, reply.get("proofs", [])),
+    ]
     if outcome == events.PAUSED:
         score = "no score" if data["score"] is None else data["score"]
         why = f"the plan is not approved after {prose.count(done, 'revision')} ({score}): "
