@@ -65,6 +65,34 @@ def test_strict_validation_for_the_directory_is_clean(run, plugin):
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+def test_the_live_line_is_a_module_that_nothing_depends_on(run):
+    """Function hooks are early access: the module stands apart, and the client reads from it what
+    it hooks and calls."""
+    done = run("plugin", "validate", "--strict", str(ROOT / "mods" / "live"))
+    assert done.returncode == 0 and "modules: hooks/register.js" in done.stdout, done
+    calls = re.search(r"register\.js calls: (.*)", done.stdout)
+    named = set(re.findall(r"\$\.[a-z]+\.[a-z]+", calls[1] if calls else ""))
+    assert named == {
+        "$.clock.every",
+        "$.process.run",
+        "$.session.cwd",
+        "$.session.id",
+        "$.ui.status",
+    }
+    for folder in (
+        "commands",
+        "skills",
+        "agents",
+        "hooks",
+        "bin",
+        "plugins",
+        "loopkit",
+        "templates",
+    ):
+        texts = [path for path in (ROOT / folder).rglob("*") if path.is_file()]
+        assert not [path for path in texts if b"mods/live" in path.read_bytes()]
+
+
 def test_the_clients_own_estimate_of_what_every_session_pays(run, capsys):
     total, shown = 0, []
     for plugin in PLUGINS:
