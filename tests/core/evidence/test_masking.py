@@ -122,6 +122,12 @@ def test_what_looks_like_a_credential_is_masked(text: str, kept: str) -> None:
         ("sq0atp-0123456789abcdefghij", "0123456789"),
         ("key-0123456789abcdef0123456789abcdef", "0123456789"),
         ("lin_api_0123456789abcdefghij", "0123456789"),
+        ("//registry.example.org/:_auth=am9lOmdlaGVpbQ", "am9l"),
+        ("SSHPASS=geheim12", "geheim12"),
+        (".dockerconfigjson: eyJhdXRocyI6e319", "eyJhdX"),
+        ("https://api.telegram.org/bot123456789:AAabcdefghijklmnopqrstuvwxyz0123456/x", "klmnop"),
+        ("joe:$6$rounds=5000$salt$0123456789abcdefghij:19000:after", "0123456789"),
+        ("hash $2b$12$0123456789abcdefghijkl0123456789abcdefghij0123456789abc", "ghijkl0"),
         ("123456789:AAabcdefghijklmnopqrstuvwxyz0123456", "abcdefghij"),
     ],
 )
@@ -142,6 +148,8 @@ def test_further_forms_are_masked_in_a_stream(text: str, secret: str) -> None:
         "test_token_bucket.py::test_password PASSED",
         "token: |",
         "author: joe9",
+        "whsec_of_the_hooks",
+        "echo $5$a $6$x costs $5$ or $6$ each",
         "see https://host/a@b and http://localhost:80 of joe@host",
     ],
 )
