@@ -353,8 +353,10 @@ def prepare(root: str) -> None:
         atomic.check_inside(os.path.dirname(root), root)
         os.makedirs(root, exist_ok=True)
         ignore = os.path.join(root, ".gitignore")
-        if not os.path.exists(ignore):
+        if not os.path.lexists(ignore):
             atomic.write(ignore, IGNORED.encode())
+        elif not os.path.isfile(ignore):  # git would wait for a pipe
+            raise OSError(errno.EINVAL, "it is no file", ignore)
     except OSError as error:
         raise unwritable(root, error) from None
 

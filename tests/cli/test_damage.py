@@ -199,6 +199,15 @@ def test_a_lock_that_is_no_file_hangs_nobody_and_is_named(
     project.refused(3, "task", "add", "b", "--verify", "ls", says=f"{todo}; nothing was changed")
 
 
+@pytest.mark.parametrize(("make", "todo"), ODD[:2])
+def test_an_ignore_file_that_git_would_wait_for_is_named(
+    project: Project, make: Callable, todo: str
+) -> None:
+    project.root.mkdir()
+    make(project.root / ".gitignore")
+    project.refused(3, "start", "--task-file", "-", given="x", says=todo)
+
+
 @pytest.mark.parametrize(("make", "todo"), ODD[1:])
 def test_a_loop_folder_that_is_no_folder_is_named(
     project: Project, make: Callable, todo: str
