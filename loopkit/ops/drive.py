@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from .. import replies
 from ..core.evidence import changes as measured
 from ..core.evidence import command
+from ..core.health import allowing
 from ..core.journal import task
 from ..core.journal.errors import Refused
 from ..core.journal.state import LoopState
@@ -21,6 +22,7 @@ from ..store.loop import Loop
 from . import (
     batch,
     changes,
+    consent,
     control,
     dispatch,
     gate,
@@ -160,7 +162,18 @@ def request_of(
 ) -> Request:
     """What a runner asks an agent for a step: `prompt_of`, and the schema of the answer."""
     prompt, name = prompt_of(workspace, loop, step, fault, cut), _reply_of(loop, step)
+    prompt = prompt._replace(allowed_tools=_check_of(workspace, loop, step))
     return Request(prompt, replies.schema(name) if name else None)
+
+
+def _check_of(workspace: Workspace, loop: Loop, step: Step) -> tuple[str, ...]:
+    """Rules by which an agent may run its task's check, which it is told to, by loopkit or itself;
+    none for one that nobody lets run."""
+    own = loop.state.tasks.get(step.subject)
+    if own is None or not own.verify or not consent.allowed(workspace, loop, own.verify):
+        return ()
+    rules = allowing.rules("Bash", {"command": own.verify})
+    return (f"Bash(loopkit verify {own.id})", *rules)
 
 
 def _reply_of(loop: Loop, step: Step) -> str:

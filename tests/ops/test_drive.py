@@ -8,7 +8,8 @@ import pytest
 from loopkit.core.steps import kinds
 from loopkit.core.steps.kinds import Step, step
 from loopkit.engine import run
-from loopkit.ops import drive
+from loopkit.ops import consent, drive
+from loopkit.ops.workspace import Workspace
 from tests.cli.kit import Project
 from tests.core import roles
 from tests.ops.kit import REQUEST, Case, asked, part, planned, writes
@@ -179,21 +180,27 @@ def test_every_kind_of_step_is_known_to_the_driver() -> None:
     assert unknown == {kinds.LOOK}, "nothing can be done about it"
 
 
-def test_what_an_agent_is_told(made: Case) -> None:
-    """Each prompt holds what its step is about and the form of the answer."""
+@pytest.mark.parametrize("allowed", [True, False])
+def test_what_an_agent_is_told(made: Case, allowed: bool) -> None:
+    """Each prompt holds what its step is about and the form of the answer; beside it stands what
+    its agent may run, if the person lets it."""
     made.steps |= {
         "score": asked(part("a")),
         "implementation": writes("a", "bad", "good"),
     }
     prompts: list[str] = []
+    rules: dict[str, tuple] = {}
 
     class Listening(drive.Driver):
         def ask(self, steps: list[Step], faults: dict) -> dict:
             requests = super().ask(steps, faults)
             prompts.extend(request.prompt.text for request in requests.values())
+            rules.update((step.kind, one.prompt.allowed_tools) for step, one in requests.items())
             return requests
 
     made.begin()
+    if allowed:
+        consent.typed_patterns(Workspace(made.notes.append).loop(), ["grep *"])
     for _ in made.records(Listening):
         pass
     first = next(text for text in prompts if text.startswith("# Do T-001\n"))
@@ -205,3 +212,5 @@ def test_what_an_agent_is_told(made: Case) -> None:
     assert all("rate limiting" in text for text in prompts)
     panel = next(text for text in prompts if "consensus:" in text)
     assert "T-001" in panel and "consensus:" in panel
+    own = ("Bash(loopkit verify T-001)",)  # the check itself only reads, it needs no rule
+    assert (rules["implementation"], rules["gate"]) == (own if allowed else (), ())

@@ -1,4 +1,4 @@
-"""A tool call of an agent, as a person reads it, and the permission rule that would allow it."""
+"""A tool call of an agent, as a person reads it, and the permission rules that would allow it."""
 
 from __future__ import annotations
 
@@ -38,29 +38,29 @@ def call(tool: object, given: object) -> str:
     return text if len(text) <= _MOST else text[: _MOST - 1] + "…"
 
 
-def rule(tool: object, given: object) -> str:
-    """The rules that would allow a call, separated by spaces, as they stand in
-    `permissions.allow`: a program with its subcommand, else the very command; "" where none can."""
+def rules(tool: object, given: object) -> list[str]:
+    """The rules that would allow a call, as they stand in `permissions.allow`: a program with its
+    subcommand, else the very command; none where none can."""
     if tool in _EDITING:
-        return "Edit"
+        return ["Edit"]
     if tool == "WebFetch" and isinstance(given, dict):
         host = re.match(r"https?://([^/:]+)", str(given.get("url")))
-        return f"WebFetch(domain:{host[1]})" if host else "WebFetch"
+        return [f"WebFetch(domain:{host[1]})" if host else "WebFetch"]
     if tool != "Bash":
-        return str(tool) if isinstance(tool, str) and re.fullmatch(r"\w+", tool) else ""
+        return [tool] if isinstance(tool, str) and re.fullmatch(r"\w+", tool) else []
     line = given.get("command") if isinstance(given, dict) else None
     if not isinstance(line, str) or re.search(r"[`<]|\$\(", line):
-        return ""  # no pattern allows what stands in quotes, substitutions or documents
+        return []  # no pattern allows what stands in quotes, substitutions or documents
     found = []
     for part in map(str.strip, _PARTS.split(line)):
         try:
             words = shlex.split(_REDIRECTION.sub("", part))
         except ValueError:  # an operator within quotes
-            return ""
+            return []
         if any(">" in word for word in words):
-            return ""
+            return []
         found += _patterns(words)
-    return " ".join(dict.fromkeys(found))
+    return list(dict.fromkeys(found))
 
 
 def _patterns(words: list[str]) -> list[str]:

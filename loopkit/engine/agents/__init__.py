@@ -48,10 +48,10 @@ class Prompt(NamedTuple):
 
 class Denied(NamedTuple):
     """A call that an agent was not allowed: what, as `Bash: npm test` or `Write: src/a.py`, and the
-    rule in its settings that would allow it, "" where there is none."""
+    rules in its settings that would allow it; none where no rule can."""
 
     what: str
-    rule: str = ""
+    rules: tuple[str, ...] = ()
 
 
 class Answer(NamedTuple):

@@ -221,7 +221,7 @@ class Stream:
         self.costs += [] if cost is None else [cost]
         for call in _rows(row.get("permission_denials")):
             tool, given = call.get("tool_name"), call.get("tool_input")
-            denied = Denied(allowing.call(tool, given), allowing.rule(tool, given))
+            denied = Denied(allowing.call(tool, given), tuple(allowing.rules(tool, given)))
             if len(self.denied) < _MOST_DENIED:
                 self.denied.setdefault(denied.what, denied)
 

@@ -342,7 +342,7 @@ def ended(answer: Answer, row: dict, state: RunState) -> tuple[str, str, str]:
         return status.LIMIT, status.MAX_COST, row["error"]
     if answer.outcome == agents.TIMED_OUT:
         return status.LIMIT, status.MAX_DURATION, row["error"]
-    rules = sorted({one.rule for one in answer.denied if one.rule})
+    rules = sorted({rule for one in answer.denied for rule in one.rules})
     more = f"; allow it: setting allowed_tools of the agent, {json.dumps(rules)}" if rules else ""
     return status.FAILED, "", (row["error"] or answer.outcome) + more
 

@@ -8,7 +8,7 @@ from loopkit.core.health import allowing
 
 
 @pytest.mark.parametrize(
-    ("tool", "given", "call", "rule"),
+    ("tool", "given", "call", "rules"),
     [
         ("Bash", {"command": "npm test 2>&1 | tail -5"}, "Bash: npm test 2>&1 | tail -5",
          "Bash(npm test *)"),
@@ -34,6 +34,6 @@ from loopkit.core.health import allowing
         ("Bash", {"command": "x" * 300}, "Bash: " + "x" * 193 + "…", f"Bash({'x' * 300})"),
     ],
 )  # fmt: skip
-def test_calls_and_rules(tool: object, given: object, call: str, rule: str) -> None:
+def test_calls_and_rules(tool: object, given: object, call: str, rules: str) -> None:
     assert allowing.call(tool, given) == call
-    assert allowing.rule(tool, given) == rule
+    assert " ".join(allowing.rules(tool, given)) == rules

@@ -154,7 +154,7 @@ def test_of_several_results_the_last_counts_costs_are_sums_already_turns_are_not
     last = result(result="the agent is back", total_cost_usd=0.03, num_turns=1)
     found = answer(INIT, {**RESULT, **denials(("Bash", {"command": "make"}))}, INIT, last)
     assert (found.text, found.cost, found.turns) == ("the agent is back", 0.03, 3)
-    assert found.denied == (Denied("Bash: make", "Bash(make)"),)
+    assert found.denied == (Denied("Bash: make", ("Bash(make)",)),)
     assert answer(result(structured_output={"score": 1}), last, schema=SCHEMA).reply == {"score": 1}
 
 
@@ -185,7 +185,7 @@ REFUSED = denials(("Bash", {"command": "npm test 2>&1 | tail -5"}))
 def test_refusals_are_named_with_their_rule(row: dict, schema: dict | None, outcome: str) -> None:
     found = answer(row, schema=schema)
     assert found.outcome == outcome
-    assert found.denied == (Denied("Bash: npm test 2>&1 | tail -5", "Bash(npm test *)"),)
+    assert found.denied == (Denied("Bash: npm test 2>&1 | tail -5", ("Bash(npm test *)",)),)
     assert (outcome == "denied") == ("npm test" in found.error)
 
 

@@ -147,7 +147,7 @@ class Worker:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.answers = [
-            Answer("done", "first", cost=0.5, turns=2, denied=(Denied("Bash: x", "Bash(x)"),)),
+            Answer("done", "first", cost=0.5, turns=2, denied=(Denied("Bash: x", ("Bash(x)",)),)),
             Answer("limit", "", error="no more", until=9.5),
             Answer("done", "last", reply={"a": 1}),
         ]
