@@ -8,11 +8,11 @@ import re
 import subprocess
 import tempfile
 from collections import namedtuple
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from ..core.journal.errors import Damaged, Refused
-from ..store import place
+from ..store import digest, place
 from . import process
 
 
@@ -212,24 +212,64 @@ def unfiltered(project: str, env: dict) -> dict:
 
 
 #: Questions to `rev-parse`, each answered by a line.
-_ASKED = (
+_QUESTIONS = (
     *("--is-inside-work-tree", "--is-bare-repository", "--show-cdup"),
     *("--absolute-git-dir", "--git-common-dir"),
 )
+
+
+#: What was asked for an environment, the newest: it is one object in all of a command.
+_known: tuple[dict, dict] = {}, {}
+
+
+def once(env: dict, question: Any, files: Callable[[Any], Iterable[str]], ask: Callable) -> Any:
+    """What `ask` gives: asked once for an environment, and again where one of the files that the
+    answer depends on is another one by now."""
+    global _known
+    if _known[0] is not env:
+        _known = env, {}
+    answer, marks = _known[1].get(question, (None, None))
+    if marks is None or any(digest.mark(path) != mark for path, mark in marks):
+        answer = ask()
+        _known[1][question] = answer, [(path, digest.mark(path)) for path in files(answer)]
+    return answer
+
+
+def settings_files(repo: Repository) -> list[str]:
+    """Where the repository's own settings stand."""
+    return [os.path.join(repo.common, "config"), os.path.join(repo.folder, "config.worktree")]
 
 
 def repository(project: str, env: dict) -> Repository:
     """The repository whose working tree holds `project`. A repository at the home folder or above
     does not count: it would reach over everything the person has."""
     folder = os.path.realpath(project)
+    inner = next((top for top in place.upwards(folder) if place.has_git(top)), folder)
+    asked: list[Repository] = []
+
+    def ask() -> Repository:
+        asked.append(_asked(folder, env))
+        return asked[0]
+
+    def files(repo: Repository) -> list[str]:
+        return [os.path.join(inner, ".git"), *settings_files(repo)]
+
+    found = once(env, ("repository", folder, inner), files, ask)
+    if asked:
+        return found
+    commit = digest.commit_of(found.folder, found.common)
+    return found._replace(head=commit) if commit else _asked(folder, env)
+
+
+def _asked(folder: str, env: dict) -> Repository:
     commit = ("--revs-only", "HEAD^{commit}")
-    answer = git(folder, env, "rev-parse", *_ASKED, *commit, answers=(0, 128))
+    answer = git(folder, env, "rev-parse", *_QUESTIONS, *commit, answers=(0, 128))
     rows = answer.split(b"\n")[:-1]
     if len(rows) < 3 or rows[0] != b"true":
         raise _unavailable(folder, rows, env)
-    commits = [row for row in rows[len(_ASKED) :] if _ID.fullmatch(row)]
-    if len(rows) != len(_ASKED) + len(commits) or len(commits) > 1:  # a line break in a name
-        rows[2:] = [git(folder, env, "rev-parse", question)[:-1] for question in _ASKED[2:]]
+    commits = [row for row in rows[len(_QUESTIONS) :] if _ID.fullmatch(row)]
+    if len(rows) != len(_QUESTIONS) + len(commits) or len(commits) > 1:  # a line break in a name
+        rows[2:] = [git(folder, env, "rev-parse", question)[:-1] for question in _QUESTIONS[2:]]
         rows += git(folder, env, "rev-parse", *commit).split(b"\n")[:-1]
     up, git_folder, common = map(os.fsdecode, rows[2:5])
     top = os.path.normpath(os.path.join(folder, up))

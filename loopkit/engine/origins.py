@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Callable, Iterable
 
 from ..core.journal.errors import LoopError
-from ..store import place
+from ..store import digest, place
 from ..store.origin import CONFIG, LEARNINGS, Origin, decisions, definitions
 from . import git
 
@@ -83,8 +83,10 @@ def _listed(top: str, paths: list[str], env: dict) -> tuple[set[str], set[str]]:
     free: set[str] = set()
     for row in git.paths(git.git(top, env, command, *specs, seconds=SECONDS)):
         (free if row.startswith("?") else tracked).add(_folded(row[2:]))
-    command = "rev-parse --verify -q HEAD^{commit}"
-    commit = git.word(git.git(top, env, command, seconds=SECONDS, answers=(0, 1, 128)))
+    own, command = os.path.join(top, ".git"), "rev-parse --verify -q HEAD^{commit}"
+    commit = digest.commit_of(own, own) if os.path.isdir(own) else None
+    if commit is None:
+        commit = git.word(git.git(top, env, command, seconds=SECONDS, answers=(0, 1, 128)))
     if commit:
         command = "ls-tree -r -z --name-only --full-tree"
         output = git.git(top, env, command, commit, "--", *names, seconds=SECONDS)

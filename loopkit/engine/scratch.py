@@ -108,7 +108,15 @@ def _write(folder: str, name: str, text: str) -> None:
 
 def settings_of(repo: git.Repository, env: dict) -> dict[str, str]:
     """The repository's settings that _SETTINGS names."""
-    output = git.git(repo.top, env, "config -z --get-regexp", _SETTINGS, answers=(0, 1))
+    question = ("settings", repo.top, repo.folder)
+
+    def ask() -> bytes:
+        return git.git(repo.top, env, "config -z --get-regexp", _SETTINGS, answers=(0, 1))
+
+    home = env.get("HOME", "")
+    person = env.get("XDG_CONFIG_HOME") or os.path.join(home, ".config")
+    own = [os.path.join(home, ".gitconfig"), os.path.join(person, "git", "config")]
+    output = git.once(env, question, lambda _: [*git.settings_files(repo), *own], ask)
     rows = (os.fsdecode(row).partition("\n") for row in output.split(b"\0")[:-1])
     return {name: value if given else "true" for name, given, value in rows}
 

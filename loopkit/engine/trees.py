@@ -7,7 +7,7 @@ import re
 from collections import namedtuple
 
 from ..core.journal.parts import Changed
-from .git import LONG_SECONDS, GitFault, Repository, Unavailable, git, paths, repository, word
+from .git import LONG_SECONDS, GitFault, Late, Repository, Unavailable, git, paths, repository, word
 from .scratch import scratch
 
 #: tree: the merge, of no use with conflicts · conflicts: paths that contradict each other.
@@ -31,9 +31,15 @@ LINK, MODULE, RUN = "120000", "160000", "100755"
 def commit(project: str, tree: str, parent: str | None, message: str, env: dict) -> str:
     """Commit a tree as loopkit, unsigned; gives the commit's id. A parent that is no longer in the
     repository is left out."""
-    parents = ["-p", parent] if parent and _exists(project, parent, env) else []
     text = message.replace("\0", " ").encode("utf-8", "replace")
-    return word(git(project, env, "commit-tree", tree, *parents, "-F", "-", given=text))
+    if parent:
+        try:
+            return word(git(project, env, "commit-tree", tree, "-p", parent, "-F", "-", given=text))
+        except Late:
+            raise
+        except GitFault:  # the parent, as a rule; else it fails without one too
+            pass
+    return word(git(project, env, "commit-tree", tree, "-F", "-", given=text))
 
 
 def changed(project: str, before: str, after: str, env: dict) -> list[tuple[str, str]]:

@@ -6,6 +6,7 @@ import contextlib
 import hashlib
 import itertools
 import os
+import re
 import stat
 from collections.abc import Iterable, Iterator
 
@@ -15,6 +16,12 @@ from . import atomic, journal, place, trust
 LARGEST = 100_000_000
 #: Most files of a folder whose sizes are added.
 MOST_FILES = 20_000
+#: A commit's id; variables that lead git to another folder than that of the working tree.
+_COMMIT = re.compile("[0-9a-f]{40}|[0-9a-f]{64}")
+_LEADING = {
+    *("GIT_DIR", "GIT_COMMON_DIR", "GIT_WORK_TREE", "GIT_NAMESPACE"),
+    *("GIT_CEILING_DIRECTORIES", "GIT_REF_STORAGE"),
+}
 #: Folders that are not looked into.
 SKIPPED = {".git", ".loop", "__pycache__", "node_modules"}
 
@@ -60,8 +67,13 @@ def _file(full: str) -> str:
 
 def head(project: str, environment: dict) -> str | None:
     """The commit of HEAD; None without git, without a commit, or in a home folder's repository."""
-    if place.work_tree(project, environment) is None:
+    tree = place.work_tree(project, environment)
+    if tree is None:
         return None
+    own = os.path.join(tree, ".git")
+    plain = os.path.isdir(own) and _LEADING.isdisjoint(environment)
+    if commit := plain and commit_of(own, own):
+        return commit
     import subprocess  # a command that only looks does without
 
     command = ["git", "rev-parse", "--verify", "-q", "HEAD"]
@@ -73,6 +85,35 @@ def head(project: str, environment: dict) -> str | None:
     except (OSError, subprocess.TimeoutExpired):
         return None
     return done.stdout.decode("ascii", "replace").strip() or None if done.returncode == 0 else None
+
+
+def commit_of(folder: str, common: str) -> str | None:
+    """The commit of HEAD as the files of a git folder and of that which its working trees share
+    say; None where git has to be asked, since there is none, or it is kept in another way."""
+    try:
+        if os.stat(folder).st_uid != os.getuid() or not os.path.isdir(os.path.join(common, "refs")):
+            return None
+        said = _line(os.path.join(folder, "HEAD"))
+        if said.startswith("ref: refs/heads/") and ".." not in said:
+            said = _line(os.path.join(common, said[5:]))
+    except (OSError, ValueError, AttributeError):  # AttributeError: a system without owners
+        return None
+    return said if _COMMIT.fullmatch(said) else None
+
+
+def _line(path: str) -> str:
+    with atomic.opened(path, 4096) as file:
+        return file.read(4096).decode("ascii").rstrip("\n")
+
+
+def mark(path: str) -> tuple | None:
+    """What tells whether a file is still the same; of a folder, whether it is that folder."""
+    try:
+        state = os.stat(path)
+    except (OSError, ValueError):
+        return None
+    whose = (state.st_dev, state.st_ino)
+    return whose if stat.S_ISDIR(state.st_mode) else (*whose, state.st_size, state.st_mtime_ns)
 
 
 def size(project: str, shape: str, paths: Iterable[str]) -> int:

@@ -65,6 +65,11 @@ def _main(top: str) -> str | None:
     return os.path.normpath(parent) if last and os.path.isdir(parent) else None
 
 
+def has_git(folder: str) -> bool:
+    """Whether a folder is, or seems to be, the root of a working tree."""
+    return os.path.lexists(os.path.join(folder, ".git"))
+
+
 def _climb(folder: str, name: str) -> str | None:
     above = (top for top in upwards(folder) if os.path.exists(os.path.join(top, name)))
     return next(above, None)
