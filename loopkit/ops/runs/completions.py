@@ -10,6 +10,7 @@ from ...core.pipeline import completion
 from ...core.pipeline.completion import Verdict
 from ...core.pipeline.definitions import Entry
 from ...engine.agents import Answer
+from ...store import place
 from ...store.runs import Run
 from ..workspace import Workspace
 
@@ -112,7 +113,7 @@ def check_programs(name: str, environment: dict) -> None:
     import shutil
 
     for program in made(name).programs:
-        if shutil.which(program, path=environment.get("PATH")) is None:
+        if shutil.which(program, path=place.search_path(environment)) is None:
             what = f"{program} is not on the PATH, which completion {name} asks"
             raise Damaged(what, f"install {program}, or run a stage that does without")
 

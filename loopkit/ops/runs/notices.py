@@ -12,6 +12,7 @@ import subprocess
 from ...core.journal import prose
 from ...core.pipeline import status
 from ...core.pipeline.events import RunState
+from ...store import place
 from ..workspace import Workspace
 
 #: Seconds that a command has which tells the person.
@@ -61,7 +62,7 @@ def _filled(word: str, values: dict[str, str]) -> str:
 
 def _desktop(title: str, text: str, environment: dict[str, str]) -> None:
     """Show it on the desktop, where there is one and a program that does so."""
-    path = environment.get("PATH")
+    path = place.search_path(environment)
     if environment.get("DISPLAY") or environment.get("WAYLAND_DISPLAY"):
         if program := shutil.which("notify-send", path=path):
             _call([program, "--app-name=loopkit", "--", title, text], environment)

@@ -18,7 +18,7 @@ _KEPT = ("LOOPKIT_", "XDG_", "CLAUDE_CONFIG_DIR", "PATH", "HOME")
 def start(workspace: Workspace, asked: starting.Asked, words: list[str]) -> Result:
     """Start `loopkit words…` in the session `loop-<session>`; it is checked first, so that what
     cannot be run is said here. Raises LoopError."""
-    program = shutil.which("tmux", path=workspace.environment.get("PATH"))
+    program = shutil.which("tmux", path=place.search_path(workspace.environment))
     if program is None:
         raise Damaged("tmux is not on the PATH", "install it, or leave --tmux out")
     starting.ready(workspace, asked)
