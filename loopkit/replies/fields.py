@@ -123,6 +123,12 @@ def _inside(value: list[str]) -> list[str]:
         raise fault(error.what) from None
 
 
+def _from_session(value: list[str]) -> list[str]:
+    """Where the session was opened the decider knows."""
+    _inside(value)
+    return value
+
+
 def _number(value: Any) -> Any:
     number = decisions.number_of(value)
     if number is None:
@@ -176,6 +182,7 @@ Stripped = Annotated[Text, AfterValidator(str.strip)]
 _Id = Annotated[Stripped, AfterValidator(str.upper)]
 Ids = Annotated[list[_Id], BeforeValidator(several), Field(max_length=MOST)]
 Paths = Annotated[list[Text], AfterValidator(_inside), Field(max_length=MOST)]
+TaskPaths = Annotated[list[Text], AfterValidator(_from_session), Field(max_length=MOST)]
 Count = Annotated[int, Field(ge=0, le=LARGEST, strict=True), BeforeValidator(whole)]
 OptionalCount = Annotated[Count | None, BeforeValidator(nothing)]
 Score = Annotated[int, Field(ge=0, le=100, strict=True), BeforeValidator(whole)]

@@ -25,8 +25,8 @@ from .fields import (
     Line,
     Needed,
     OneOf,
-    Paths,
     Reply,
+    TaskPaths,
     Text,
     Texts,
     fault,
@@ -68,7 +68,7 @@ class Task(CamelReply):
     verify: Check = Field(description="command that exits 0 when it is done; runs without a shell")
     description: _Description = Field("", description="what the one who does it has to know")
     verification_criteria: Texts = Field([], description="what can be seen when it is done")
-    files: Paths = Field([], description="<path>")
+    files: TaskPaths = Field([], description="<path>")
     blocked_by: Annotated[list[_Blocker], BeforeValidator(several), Field(max_length=MOST)] = Field(
         [], description="<1: the first of this list, or T-001>"
     )

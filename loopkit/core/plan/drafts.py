@@ -17,24 +17,40 @@ from .work import completed, find
 if TYPE_CHECKING:
     from ..journal.events import Change
     from ..journal.state import LoopState
+    from ..journal.task import Task
 
 LONGEST_SUBJECT, LONGEST_TEXT = 1000, 100_000
 #: Patterns that are kept, and characters of each, at most.
 MOST_PATTERNS, LONGEST_PATTERN = 10, 200
 
 
-def paths(value: list[str]) -> list[str]:
-    """Paths of files inside the project, relative to it, each in its shortest form. Raises
-    UsageFault for any other."""
-    for path in value:
+def paths(value: list[str], folder: str = "") -> list[str]:
+    """Paths of files inside the project, relative to it, each in its shortest form. folder: where
+    the session was opened, from which they are given; one that begins with it, or with `:/`, is
+    meant from the project. Raises UsageFault for any other."""
+    found = []
+    for given in value:
+        path = given.removeprefix(":/")
         parts = path.replace("\\", "/").split("/")
         outside = not parts[0] or parts[0][1:] == ":" or ".." in parts
         if outside or not path.strip() or "\0" in path:
             raise UsageFault(
-                f"a file must be a path inside the project, not {path!r}",
-                "give it relative to the project's root",
+                f"a file must be a path inside the project, not {given!r}",
+                "give it relative to where the session was opened, or :/path from the project",
             )
-    return list(dict.fromkeys(map(posixpath.normpath, value)))
+        from_project = not folder or path != given or path.startswith(folder + "/")
+        found.append(posixpath.normpath(path if from_project else posixpath.join(folder, path)))
+    return list(dict.fromkeys(found))
+
+
+def shown_paths(state: LoopState, task: Task) -> list[str]:
+    """A task's files from where the session was opened."""
+    if not state.folder:
+        return list(task.files)
+    head = state.folder + "/"
+    return [
+        path.removeprefix(head) if path.startswith(head) else f":/{path}" for path in task.files
+    ]
 
 
 def submit(state: LoopState, rows: list) -> list[Change]:
@@ -115,7 +131,9 @@ def added(
     for number, row in enumerate(rows, first):
         blockers = [_blocker(state, word, first, len(rows)) for word in row.get("blockedBy", ())]
         blocked_by = list(dict.fromkeys(blockers))
-        made.append({**row, "id": tasks.make_id(number), "blockedBy": blocked_by, **common})
+        files = {"files": paths(row["files"], state.folder)} if "files" in row else {}
+        own = {**files, "id": tasks.make_id(number), "blockedBy": blocked_by}
+        made.append({**row, **own, **common})
     waits = outline.waits(state.tasks) if parent else {}
     waits.update((row["id"], row["blockedBy"]) for row in made)
     if parent:
@@ -162,7 +180,7 @@ def changed(
         command.accept(verify)
         data["verify"] = verify.strip()
     if files is not None:
-        data["files"] = paths(files)
+        data["files"] = paths(files, state.folder)
     if blocked_by is not None:
         wanted = list(dict.fromkeys(find(state, word).id for word in blocked_by))
         waits = outline.waits(state.tasks)

@@ -12,7 +12,7 @@ from ..journal.events import Change
 from ..journal.state import LoopState
 from ..journal.task import Evidence, Task
 from ..memory import decisions
-from ..plan import events
+from ..plan import drafts, events
 from ..request import clarify
 from ..review import panel
 from . import kinds, policies
@@ -176,7 +176,7 @@ def _about(state: LoopState, task: Task | None) -> dict | None:
         **{name: getattr(task, name) for name in ("id", "subject", "description")},
         **{name: getattr(task, name) for name in ("verify", "complexity")},
         "criteria": [(name, state.criteria[name].text) for name in known],
-        "files": list(task.files),
+        "files": drafts.shown_paths(state, task),
         "apart": task.evidence and command.APART.get(task.evidence.told, ""),
     }
 
@@ -186,7 +186,7 @@ def _plan_tasks(state: LoopState, task: Task | None) -> list[dict]:
         {
             **{name: getattr(row, name) for name in ("id", "subject", "complexity", "verify")},
             "description": row.description,
-            "files": list(row.files),
+            "files": drafts.shown_paths(state, row),
             "criteria": list(row.criteria),
             "after": list(row.blocked_by),
             "status": row.status,
