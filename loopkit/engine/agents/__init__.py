@@ -6,13 +6,13 @@ a user's own is an entry point of the group `loopkit.agents`. Nothing else asks 
 
 from __future__ import annotations
 
-import importlib
 import math
 import os
 from collections.abc import Callable, Mapping
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
-from ...core.journal.errors import UsageFault
+from ...core.journal.errors import LoopError
+from .. import extensions
 from ..process import Deadlines
 
 #: How a run ended; `Answer.outcome` is one of them.
@@ -133,51 +133,34 @@ class Options(NamedTuple):
 
 #: Entry points of users' own agents: each gives a function that takes `Options`.
 GROUP = "loopkit.agents"
-#: Ours, by the module whose `make` takes the name and `Options`.
+#: Ours: functions that take `Options`.
 _KNOWN = {
-    "claude": "claude",
-    "codex": "presets",
-    "gemini": "presets",
-    "opencode": "presets",
-    "command": "command",
-    "script": "script",
+    "claude": f"{__name__}.claude:make",
+    "codex": f"{__name__}.presets:codex",
+    "gemini": f"{__name__}.presets:gemini",
+    "opencode": f"{__name__}.presets:opencode",
+    "command": f"{__name__}.command:make",
+    "script": f"{__name__}.script:make",
 }
 
 
 def names() -> list[str]:
     """All agents there are: ours, then users' own."""
-    from importlib import metadata
-
-    own = (point.name for point in metadata.entry_points(group=GROUP))
-    return [*_KNOWN, *sorted(set(own) - set(_KNOWN))]
+    return extensions.names(_KNOWN, GROUP)
 
 
 def make(name: str, options: Options = Options()) -> Agent:  # noqa: B008  # it is immutable
     """The agent of this name. Raises UsageFault for no such agent, one that cannot be loaded, or
-    options that it cannot do without; Damaged for a file that it cannot use."""
-    agent: Agent
-    if name in _KNOWN:
-        agent = importlib.import_module(f"{__name__}.{_KNOWN[name]}").make(name, options)
-    else:
-        agent = _own(name, options)
+    options that it cannot do without; Damaged for a program or file that is not there."""
+    maker: Any = extensions.load(name, _KNOWN, GROUP, "agent")
+    try:
+        agent: Agent = maker(options)
+    except LoopError:
+        raise
+    except Exception as error:  # ours raise nothing else
+        raise extensions.unusable(f"agent {name[:40]!r}", error) from error
     if not options.record:
         return agent
     from .recorder import Recorder
 
     return Recorder(agent, options.record, options.told)
-
-
-def _own(name: str, options: Options) -> Agent:
-    """A user's agent. Whatever it raises while it is loaded becomes one line."""
-    from importlib import metadata
-
-    for point in metadata.entry_points(group=GROUP, name=name):
-        try:
-            agent: Agent = point.load()(options)
-        except UsageFault:
-            raise
-        except Exception as error:
-            what = f"agent {name[:40]!r} ({point.value}) cannot be made: {error}"
-            raise UsageFault(what, "correct it, or uninstall its package") from error
-        return agent
-    raise UsageFault(f"there is no agent {name[:40]!r}", "use one of " + ", ".join(names()))

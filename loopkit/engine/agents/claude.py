@@ -55,7 +55,7 @@ _PASSING = ("overloaded", "server_error")
 _LASTING = ("authentication_failed", "billing_error", "invalid_request", "model_not_found")
 
 
-def make(name: str, options: Options) -> Claude:
+def make(options: Options) -> Claude:
     """Claude Code as the PATH gives it. Raises Damaged where it is not there."""
     agent = Claude(options, {**os.environ, **options.environment})
     try:

@@ -45,7 +45,7 @@ ENDED = (129, 130, 143)
 _TEMPORARY = 75
 
 
-def make(name: str, options: Options) -> Command:
+def make(options: Options) -> Command:
     """The program of the options. Raises UsageFault where there is none."""
     words = list(options.program)
     if not words:

@@ -8,6 +8,7 @@ prompt on standard input and prints its final message; none says what a run cost
 from __future__ import annotations
 
 import os
+from functools import partial
 from typing import NamedTuple
 
 from ...core.journal.errors import Damaged
@@ -50,3 +51,6 @@ def make(name: str, options: Options) -> Command:
     except FileNotFoundError as error:
         raise Damaged(str(error), "install it, or add its folder to the PATH") from None
     return agent
+
+
+codex, gemini, opencode = partial(make, "codex"), partial(make, "gemini"), partial(make, "opencode")

@@ -68,7 +68,7 @@ SCHEMA = {
 _OWN = ("reply", "error", "cost", "turns", "session", "until")
 
 
-def make(name: str, options: Options) -> Script:
+def make(options: Options) -> Script:
     """The script of the options. Raises UsageFault where there is none, Damaged as `Script`."""
     if not options.script:
         raise UsageFault("agent 'script' has no file", "name the script file")

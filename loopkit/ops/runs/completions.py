@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import importlib
 from typing import Any, NamedTuple
 
-from ...core.journal.errors import Damaged, UsageFault
+from ...core.journal.errors import Damaged
 from ...core.pipeline import completion
 from ...core.pipeline.completion import Verdict
 from ...core.pipeline.definitions import Entry
+from ...engine import extensions
 from ...engine.agents import Answer
 from ...store import place
 from ...store.runs import Run
@@ -98,12 +98,12 @@ _KNOWN = {
 
 def names() -> list[str]:
     """All strategies there are."""
-    return known(_KNOWN, GROUP)
+    return extensions.names(_KNOWN, GROUP)
 
 
 def made(name: str) -> Strategy:
     """The strategy of a name. Raises UsageFault."""
-    found = load(name, _KNOWN, GROUP, "completion")
+    found = extensions.load(name, _KNOWN, GROUP, "completion")
     strategy: Any = found() if isinstance(found, type) else found
     return strategy
 
@@ -116,32 +116,3 @@ def check_programs(name: str, environment: dict) -> None:
         if shutil.which(program, path=place.search_path(environment)) is None:
             what = f"{program} is not on the PATH, which completion {name} asks"
             raise Damaged(what, f"install {program}, or run a stage that does without")
-
-
-# -- by name, for all that users may bring
-
-
-def known(table: dict[str, str], group: str) -> list[str]:
-    """Names of a table of ours, then those of entry points."""
-    from importlib import metadata
-
-    own = {point.name for point in metadata.entry_points(group=group)}
-    return [*table, *sorted(own - set(table))]
-
-
-def load(name: str, table: dict[str, str], group: str, what: str) -> object:
-    """What a name stands for in a table `module:attribute`, or at an entry point. Raises
-    UsageFault; whatever a user's own raises while it is loaded becomes one line."""
-    if name in table:
-        module, _, attribute = table[name].partition(":")
-        return getattr(importlib.import_module(module), attribute)
-    from importlib import metadata
-
-    for point in metadata.entry_points(group=group, name=name):
-        try:
-            return point.load()
-        except Exception as error:
-            fault = f"{what} {name[:40]!r} ({point.value}) cannot be loaded: {error}"
-            raise UsageFault(fault, "correct it, or uninstall its package") from error
-    fault = f"there is no {what} {name[:40]!r}"
-    raise UsageFault(fault, "use one of " + ", ".join(known(table, group)))

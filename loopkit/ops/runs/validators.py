@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 from ...core.evidence import consent
 from ...core.journal import settings
 from ...core.journal.errors import Damaged, Refused
-from ...engine import process
+from ...engine import extensions, process
 from ...store import leave
 from ..verify import environment_of
 from ..workspace import Workspace
-from .completions import View, known, load
+from .completions import View
 
 
 class Outcome(NamedTuple):
@@ -63,12 +63,12 @@ _KNOWN = {"command": f"{__name__}:Command"}
 
 def names() -> list[str]:
     """All validators there are."""
-    return known(_KNOWN, GROUP)
+    return extensions.names(_KNOWN, GROUP)
 
 
 def made(name: str) -> Validator:
     """The validator of a name. Raises UsageFault."""
-    found: Any = load(name, _KNOWN, GROUP, "validator")
+    found: Any = extensions.load(name, _KNOWN, GROUP, "validator")
     validator: Validator = found() if isinstance(found, type) else found
     return validator
 

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from loopkit.core.journal.errors import Damaged, LoopError, UsageFault
-from loopkit.engine import agents
+from loopkit.engine import agents, extensions
 from loopkit.engine.agents import Answer, Denied, Options, Prompt
 from loopkit.engine.process import Deadlines
 
@@ -47,7 +47,7 @@ def test_what_cannot_be_made_is_refused_in_one_line(
 @pytest.fixture
 def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An installed package with agents of its own."""
-    folder = tmp_path / "site"
+    folder = tmp_path / "packages"
     info = folder / "theirs-1.dist-info"
     info.mkdir(parents=True)
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: theirs\nVersion: 1\n")
@@ -65,7 +65,8 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "make = Echo\n"
         "def angry(options): raise RuntimeError('no key')\n"
     )
-    monkeypatch.syspath_prepend(str(folder))
+    monkeypatch.setenv("LOOPKIT_CONFIG_DIR", str(tmp_path))
+    monkeypatch.setattr(sys, "path", list(sys.path))
     yield folder
     sys.modules.pop("theirs", None)
 
@@ -79,8 +80,16 @@ def test_an_entry_point_makes_an_agent(package: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["broken", "angry"])
 def test_one_that_cannot_be_made_is_named(package: Path, name: str) -> None:
-    with pytest.raises(UsageFault, match=f"agent '{name}' .theirs:.* cannot be made: "):
+    with pytest.raises(UsageFault, match=f"agent '{name}'.* cannot be used: "):
         agents.make(name)
+
+
+def test_a_folder_of_the_project_is_nobodys_own(
+    package: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UsageFault, match="there is no agent 'echo'"):
+        agents.make("echo")
 
 
 # -- other programs
@@ -165,7 +174,7 @@ def test_what_is_recorded_can_be_played(tmp_path: Path, monkeypatch: pytest.Monk
     project, told = tmp_path / "project", list[str]()
     project.mkdir()
     (project / "old.txt").write_text("x")
-    monkeypatch.setattr(agents, "_own", lambda name, options: Worker(project))
+    monkeypatch.setattr(extensions, "load", lambda *given: lambda options: Worker(project))
     record = str(tmp_path / "record.yaml")
     made = agents.make("theirs", Options(record=record, told=told.append))
     answers = [ask(made, project, *step) for step in (("work",), ("work",), ("test", "T-001"))]
@@ -174,6 +183,7 @@ def test_what_is_recorded_can_be_played(tmp_path: Path, monkeypatch: pytest.Monk
 
     (project / "old.txt").write_text("x")
     (project / "new.txt").unlink()
+    monkeypatch.undo()
     again = agents.make("script", Options(script=record))
     played = [ask(again, project, *step) for step in (("work",), ("work",), ("test", "T-001"))]
     bare = [one._replace(started=0, ended=0) for one in played]
