@@ -8,6 +8,7 @@ import os
 import stat
 
 from ..core.journal import clock
+from ..core.steps import announce
 from ..store import answers, looks, prompts
 from . import project, reply
 from .reply import Call
@@ -38,7 +39,18 @@ def handle(call: Call) -> dict | None:
         answers.start(folder(found), name)
     # in the foreground, where a client has one: each report in the background is a request more;
     # auto mode refuses a call that a hook has changed and does not allow
-    return reply.permit({"run_in_background": False, **given, "prompt": text})
+    permitted = reply.permit({"run_in_background": False, **given, "prompt": text})
+    return {**permitted, **(reply.tell(_plan(found)) or {})}
+
+
+def _plan(found: loops.View) -> str:
+    """What the person reads of the plan, once, when the first of its agents starts; else ""."""
+    if not found.snapshot["wave"]["number"] or not answers.first(folder(found), "plan"):
+        return ""
+    from ..store.loops import fold
+
+    state, _ = fold(found.root, found.name)
+    return announce.plan(found.snapshot, list(state.tasks.values()), list(state.criteria.values()))
 
 
 def _handed_back(call: Call, message: object) -> dict | None:

@@ -68,7 +68,7 @@ def _ask(call: Call, found: loops.View, given: dict, line: lines.Line) -> dict:
     shown = [f"  {line if line.isprintable() else json.dumps(line)}\n" for line in wanted]
     rest = f" allow --asked {word} <<'CHECKS'\n{''.join(shown)}CHECKS"
     text = f"{consent.WHAT} (in {known.folder})"
-    if call.env.get("CLAUDE_CODE_SESSION_ATTENDED") == "0":
+    if place.unattended(call.env):
         text += "; " + consent.UNATTENDED
     return reply.permit(_input(given, rest, True), text)
 

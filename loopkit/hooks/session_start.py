@@ -5,8 +5,8 @@ from __future__ import annotations
 from ..core.journal import verdict
 from ..core.journal.session import COMPACTED
 from ..core.steps import announce
-from ..store import loops, native, place
-from . import project, reply
+from ..store import answers, loops, native, place
+from . import agents, project, reply
 from .reply import Call
 
 #: What the person reads where a loop came with the folder: nothing of its content.
@@ -35,21 +35,27 @@ def handle(call: Call) -> dict | None:
     text = announce.resume(found.snapshot, found.session, mine)
     if not mine:
         alive = place.alive(found.session.owner_pid)
-        owner = "a live session" if alive else "a session that is gone"
+        owner = (
+            "It belongs to a live session." if alive else "It belongs to a session that is gone."
+        )
         advice = "Leave it alone unless the person asks for it (/loop:resume)."
-        return reply.announce(text, f"{text}\nIt belongs to {owner}. {advice}")
+        return reply.announce(f"{text}\n{owner}", f"{text}\n{owner} {advice}")
     folder = native.ensure_folder(call.env, session_id, found.session.native_seen)
     if folder is not None:
         from . import mirror
 
         mirror.sync(found, folder, call)
+    return reply.announce(text, f"{text}\n{_mine(found)}")
+
+
+def _mine(found: loops.View) -> str:
+    """What Claude is told of a loop of its session."""
     owner = "It belongs to this session"
-    session = found.session
-    if session.status != verdict.RUNNING or session.question or found.snapshot["confirm"]:
-        owner += " and waits for the person: do nothing about it unless they say so."
-    else:
-        owner += "; the line after Next: is what to run now."
-    return reply.announce(text, f"{text}\n{owner}")
+    if announce.waited(found.snapshot, found.session):
+        return owner + " and waits for the person: do nothing about it unless they say so."
+    if found.session.free:
+        return f"{owner}. {announce.spoke(False)}"
+    return owner + "; the line after Next: is what to run now."
 
 
 def _over(found: loops.View) -> bool:
@@ -65,11 +71,16 @@ def _bind(found: loops.View, session_id: str, source: object, call: Call) -> loo
     if not same and not heir:
         return found
     data = {"session_id": session_id, "client_pid": pid}
-    if call.env.get("CLAUDE_CODE_SESSION_ATTENDED") == "0":
-        data["unattended"] = True
+    changes: list = [("owner_changed", data)]
     if heir:
         from ..store import transcript
 
         data.update(transcript.unread(place.config_dir(call.env), session))
-    project.record(found, call, ("owner_changed", data))
+        home, out = agents.folder(found), found.snapshot["out"]
+        started = [name for name in out if answers.started(home, name)]
+        data["same_client"] = not all(answers.given(home, name) for name in started)
+    alone = place.unattended(call.env)
+    if alone != session.unattended and not session.by_word:
+        changes.append(("attended_changed", {"unattended": alone}))
+    project.record(found, call, *changes)
     return loops.view(found.root) or found

@@ -6,6 +6,7 @@ import os
 import time
 
 from ..core.journal import clock, verdict
+from ..core.journal.session import BEGUN, QUEUED, WAITS
 from ..core.steps import announce, stop
 from ..store import loops, place
 from . import project, reply
@@ -34,7 +35,7 @@ def handle(call: Call) -> dict | None:
     if not found.snapshot:
         return _behind(found, call)
     session_id = project.session_id(call)
-    decision = stop.first_rows(found.session, found.snapshot, session_id, _background(call, found))
+    decision = stop.first_rows(found.session, found.snapshot, session_id, *_background(call))
     if decision is None:
         found = _synced(found, call)
         decision = _last_rows(found, call)
@@ -44,12 +45,12 @@ def handle(call: Call) -> dict | None:
         project.record(found, call, ("iteration_ended", decision.record), sync=ended)
         if found.rebuilt or decision.record.get("verdict"):
             loops.renew(found.root, found.name)  # rare: for who reads the snapshot alone
+    if decision.decision == "hold" and not _still_held(found, session_id):
+        return None
+    if decision.name:
+        project.record(found, call, ("notice_given", {"name": decision.name}))
     if decision.decision != "hold":
         return reply.tell(decision.text)
-    if not _still_held(found, session_id):
-        return None
-    if decision.notice:
-        project.record(found, call, ("notice_given", {"name": stop.NO_PRICE}))
     return {**reply.hold(decision.text), **(reply.tell(decision.notice) or {})}
 
 
@@ -57,8 +58,8 @@ def _behind(found: loops.View, call: Call) -> dict | None:
     """The snapshot of a long journal is gone, and folding the journal takes longer than a stop may:
     one hold has a command do it, which writes the snapshot anew."""
     session, again = found.session, call.given.get("stop_hook_active") is True
-    waits = session.status != verdict.RUNNING or session.question is not None
-    if waits or session.stage in ("intent", "complete") or again or _agents(call):
+    waits = session.status != verdict.RUNNING or session.question is not None or session.free
+    if waits or session.stage in ("intent", "complete") or again or _background(call)[0]:
         return None
     return reply.hold(announce.behind(found.name))
 
@@ -73,19 +74,28 @@ def _last_rows(found: loops.View, call: Call) -> stop.Decision:
             decision = stop.last_rows(found.session, found.snapshot, forced, active, seen, call.now)
         if active or decision.row != 8:
             break
-    if decision.row in (7, 9) and _is_queued(call):
-        return stop.Decision(3, "allow", None, "")
-    return decision
+    return _let_go(found, call) or decision if decision.row in (7, 9) else decision
 
 
-def _is_queued(call: Call) -> bool:
-    """Whether a turn follows by itself, since a report waits for it."""
+def _let_go(found: loops.View, call: Call) -> stop.Decision | None:
+    """The stop passes where a turn follows by itself, since a report or a command of the person's
+    waits for it, and where the person began this one by a line in the client's shell mode."""
     path = call.given.get("transcript_path")
     if type(path) is not str or not path:
-        return False
+        return None
     from ..store import transcript
 
-    return transcript.queued(path, clock.stamp(call.now - LONGEST_TURN))
+    follows, theirs = transcript.queued(path, clock.stamp(call.now - LONGEST_TURN))
+    if follows:
+        name = QUEUED if theirs and QUEUED not in found.session.notices else ""
+        return stop.Decision(3, "allow", None, "", "", name)
+    if place.unattended(call.env) or not transcript.by_hand(path):
+        return None
+    if QUEUED in found.session.notices:  # the work before it goes on
+        project.record(found, call, ("notice_given", {"name": BEGUN}))
+        return None
+    project.record(found, call, ("person_spoke", {"how": "typed"}))
+    return stop.Decision(2, "allow", None, announce.waits(found.snapshot, 0), "", WAITS)
 
 
 def _still_held(found: loops.View, session_id: str) -> bool:
@@ -94,25 +104,14 @@ def _still_held(found: loops.View, session_id: str) -> bool:
     return session is not None and (session.status, session.owner) == (verdict.RUNNING, session_id)
 
 
-def _background(call: Call, found: loops.View) -> bool:
-    """Whether an agent is at work; other work, a server for one, lets a stop pass once a hold has
-    said what is waited for."""
-    if _agents(call):
-        return True
-    session = found.session
-    said = session.hold_count and session.hold_fingerprint == found.snapshot["tasks"]["fingerprint"]
-    return bool(said and _at_work(call))
-
-
-def _at_work(call: Call) -> list:
+def _background(call: Call) -> tuple:
+    """(how many agents are at work, what else runs in the background: a server for one)."""
     tasks = call.given.get("background_tasks")
     rows = [task for task in tasks if type(task) is dict] if type(tasks) is list else []
-    return [task for task in rows if task.get("status") in RUNNING]
-
-
-def _agents(call: Call) -> bool:
-    rows = _at_work(call)
-    return any(task.get("agent_type") or task.get("type") in AGENTS for task in rows)
+    rows = [task for task in rows if task.get("status") in RUNNING]
+    others = [row for row in rows if not row.get("agent_type") and row.get("type") not in AGENTS]
+    named = [one.get("command") or one.get("description") or one.get("type") for one in others[:1]]
+    return len(rows) - len(others), "".join(map(str, named))
 
 
 def _seen(found: loops.View, call: Call) -> tuple:

@@ -15,7 +15,7 @@ from ..core.journal.errors import LoopError, Refused, UsageFault
 from ..core.journal.events import Change
 from ..core.plan import events
 from ..core.review import review, shown
-from ..core.steps import context, due, kinds, waves
+from ..core.steps import context, due, kinds, resumption, waves
 from ..core.steps.kinds import AGENT, FORM, KINDS, PROGRAM, Step
 from ..engine.agents import DONE, EMPTY, Answer
 from ..store import answers, beats, looks, place, prompts, transcript
@@ -95,7 +95,7 @@ class _Run:
         for _ in range(MOST_ROUNDS):
             loop = self.workspace.own_loop()
             if self.out is None:
-                self.out = set(loop.state.supervision.out)
+                self._begin(loop)
             if loop.state.session.status != verdict.RUNNING:
                 if not any(self.lines):
                     self.lines.append(f"the loop is {loop.state.session.status.replace('_', ' ')}")
@@ -104,7 +104,7 @@ class _Run:
             self.lines, self.driver.told = [*self.lines, *self.driver.told], []
             if time.monotonic() > self.until:
                 break
-            if self._take(loop, steps):
+            if self._take(loop, steps) or self._decide_alone(loop, steps):
                 self.worked = True
                 continue
             programs = [one for one in steps if KINDS[one.kind].who == PROGRAM]
@@ -116,6 +116,21 @@ class _Run:
             if not self._do(programs[0]):
                 break
         return self._result(loop, [due.NEXT])
+
+    def _begin(self, loop: Loop) -> None:
+        self.out = set(loop.state.supervision.out)
+        if loop.state.session.free:  # the person has spoken, and wants the work to go on
+            self.workspace.change(loop, lambda state: [("went_on", {})])
+
+    def _decide_alone(self, loop: Loop, steps: list[Step]) -> bool:
+        """Where nobody can be asked, what the person would decide takes its default, or puts the
+        loop off; whether there was such a thing."""
+        alone = loop.state.session.unattended and bool(steps)
+        changes = resumption.alone(loop.state, steps[0]) if alone else []
+        if changes:
+            self.workspace.change(loop, lambda state: changes)
+            self.lines += [_of_default(*change) for change in changes]
+        return bool(changes)
 
     def _do(self, step: Step) -> bool:
         """Do what a program can; whether there was time for it."""
@@ -326,6 +341,15 @@ class _Run:
             count = review.agents_for(changes.of_wave(loop.state, None), len(names))
             self.workspace.change(loop, _review_asked, names, count)
         return _reviewers(loop.state)
+
+
+def _of_default(kind: str, data: dict) -> str:
+    """What is said of a decision that nobody could be asked about."""
+    if kind == "confirmed":
+        return f"{data['what']}: taken as confirmed, since nobody can be asked"
+    if kind == "finding_resolved":
+        return f"{data['id']} stays open, since nobody can be asked"
+    return f"the loop is paused: {data['reason']}" if kind == "paused" else ""
 
 
 def _check(state: LoopState, step: Step, answer: Answer | None) -> None:

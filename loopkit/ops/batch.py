@@ -26,6 +26,7 @@ def plan(workspace: Workspace, row: dict | None, why: str | None) -> Result:
     loop = workspace.own_loop()
     policies.of(loop.state).check_reviews("loopkit review --plan")
     if why is not None:
+        workspace.check_somebody("lets a plan pass", loop)
         workspace.change(loop, batch_review.waived, why)
         text = f"the plan passes as it is: {prose.clean(why, 300)}"
         return Result(loop, text, {"outcome": events.CONTINUE})

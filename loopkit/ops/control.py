@@ -57,7 +57,7 @@ def ask(workspace: Workspace, text: str) -> Result:
 
 def answer(workspace: Workspace, text: str) -> Result:
     """Record what the person answered; the loop goes on."""
-    loop = workspace.own_loop()
+    loop = workspace.persons_loop("answers")
     if not text.strip():
         raise UsageFault("the answer is empty", 'loopkit answer "<what the person said>"')
     question = prose.clean(str(loop.state.session.question), 200)
@@ -77,7 +77,7 @@ def put_back(workspace: Workspace, loop: Loop, changes: list) -> str:
 
 def confirm(workspace: Workspace, what: str) -> Result:
     """Record that the person has agreed to the shape, the task list or the next wave."""
-    loop = workspace.own_loop()
+    loop = workspace.persons_loop("confirms")
     workspace.change(loop, intake.confirmed, what)
     return Result(loop, f"{what} confirmed").going_on()
 

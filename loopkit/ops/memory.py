@@ -223,7 +223,7 @@ def recalled(workspace: Workspace) -> Result:
 
 def answer_recalled(workspace: Workspace, confirm: list[int], dismiss: list[int]) -> Result:
     """Record which of them apply, by their numbers."""
-    loop = workspace.own_loop()
+    loop = workspace.persons_loop("confirms what was learnt before")
     titles = [learning.title for learning in _ranked(workspace, loop.root, loop.state)]
     workspace.change(loop, intake.recall_answered, titles, confirm, dismiss)
     return Result(loop, f"recorded: {len(confirm)} confirmed, {len(dismiss)} dismissed")

@@ -14,7 +14,7 @@ from ..core.evidence import baseline as rules
 from ..core.evidence import changes, command, consent, testfiles, trials
 from ..core.health import checkpoints
 from ..core.journal import prose, settings, stage
-from ..core.journal.errors import LoopError, Refused
+from ..core.journal.errors import LoopError
 from ..core.journal.parts import (
     BEFORE_WORK,
     GREEN,
@@ -156,10 +156,7 @@ def correct(
     """Put another proof in the place of a criterion's or mustNot's that is wrong, on the person's
     word: in a session the client asks them. It is tried at once with all the work taken away. Card
     and report keep the old one."""
-    loop = workspace.own_loop()
-    if workspace.unattended:
-        what = "nobody can be asked, and only the person corrects a proof"
-        raise Refused(what, "next: loopkit next", code="nobody_to_ask")
+    loop = workspace.persons_loop("corrects a proof")
     name, line = target.upper(), command.quote(words)
     # the hook asked the person: the call to which they said yes has its word
     granted = leaves.granted(workspace, loop, word) if word else []

@@ -99,6 +99,7 @@ def record_scores(
     if overrule is None and not scored and loop.state.scores:
         return Result(loop, _scores(loop.state.scores))
     if overrule is not None:
+        workspace.check_somebody("overrules", loop)
         workspace.change(loop, intake.overruled, overrule)
     else:
         workspace.change(loop, intake.scored, values)

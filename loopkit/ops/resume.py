@@ -3,13 +3,14 @@
 import time
 from typing import Any
 
-from ..core.journal import limits, verdict
+from ..core.journal import limits, stage, verdict
 from ..core.journal.errors import Damaged, LoopError, Refused, UsageFault
 from ..core.journal.events import Change
 from ..core.journal.state import LoopState
 from ..core.steps import resolution, resumption, snapshot
 from ..render import question
-from ..store import native, place, transcript, trust, typed
+from ..store import answers, native, place, transcript, trust
+from ..store import typed as words_of
 from ..store.loop import Loop, unwritable
 from . import advance, consent, start, worktree
 from .control import put_back
@@ -21,7 +22,7 @@ def resume_typed(workspace: Workspace, **how: Any) -> Result:
     """Go on as the words after /loop:resume say: options, then which loop, or the answer to the
     question that the session's loop waits for."""
     given, words = start.typed_options(_words(workspace))
-    how["most"] = {**(how.get("most") or {}), **start.limits_of(given)}
+    how["typed"] = start.limits_of(given)
     if words and not how.get("answer") and _asks(workspace):
         words, how["answer"] = "", words
     result = resume(workspace, words.strip(), **how)
@@ -44,8 +45,8 @@ def _asks(workspace: Workspace) -> bool:
 def _words(workspace: Workspace) -> str:
     """The words of this session's /loop:resume, taken once."""
     data = place.data_dir(workspace.environment)
-    words = typed.load(data, workspace.session, typed.RESUME) or ""
-    typed.forget(data, workspace.session, typed.RESUME)
+    words = words_of.load(data, workspace.session, words_of.RESUME) or ""
+    words_of.forget(data, workspace.session, words_of.RESUME)
     return words.strip()
 
 
@@ -58,14 +59,19 @@ def resume(
     again: bool = False,
     answer: str | None = None,
     most: dict[str, str] | None = None,
+    typed: dict[str, str] | None = None,
 ) -> Result:
     """Go on with the loop that the words mean, or the active one, in this session; the one that was
     active is paused.
 
     take_over, adopt, again: also where another running session owns it, where it came with the
-    folder, where it failed · answer: to the open question · most: limits by kind, as typed.
+    folder, where it failed · answer: to the open question · most: limits by kind, as written ·
+    typed: the same in the words that the person typed, and no model.
     """
     loop = _find(workspace, words, adopt)
+    if again or most or answer is not None and typed is None:
+        what = "tries again" if again else "changes limits" if most else "answers"
+        workspace.check_somebody(what, loop)
     if not loop.ours and not adopt:
         raise not_ours()
     if loop.state.session.status in verdict.FINAL and not again:
@@ -79,7 +85,13 @@ def resume(
 
     def decide(state: LoopState) -> list[Change]:
         owner = _owner(workspace, state, token, take_over)
-        return resumption.resumed(state, token, owner, again, answer, most or {})
+        same = loop.ours and _at_work(workspace, loop, state)
+        limits_now = {**(most or {}), **(typed or {})}
+        given = (owner, again, answer, limits_now, same)
+        changes = resumption.resumed(state, token, *given)
+        if not workspace.session:
+            return changes
+        return changes + stage.attended(state, workspace.unattended, bool(owner))
 
     decide(loop.state)  # refused before the other loop is put aside
     aside = _put_aside(workspace, loop, take_over)
@@ -101,6 +113,15 @@ def resume(
         *worktree.left(workspace, loop),
     ]
     return Result(loop, "\n".join(lines)).going_on()
+
+
+def _at_work(workspace: Workspace, loop: Loop, state: LoopState) -> bool:
+    """Agents that were started in this client have not answered yet."""
+    pid = place.client_pid(workspace.environment)
+    if pid is None or pid != state.session.owner_pid:
+        return False
+    names = [one for one in snapshot.out(state) if answers.started(loop.folder, one)]
+    return not all(answers.given(loop.folder, one) for one in names)
 
 
 def _find(workspace: Workspace, words: str, adopt: bool) -> Loop:
@@ -163,7 +184,6 @@ def _owner(workspace: Workspace, state: LoopState, token: str, take_over: bool) 
     row = {
         "session_id": workspace.session,
         "client_pid": place.client_pid(environment),
-        "unattended": workspace.unattended,
         **used,
         "why": "resume",
     }

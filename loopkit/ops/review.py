@@ -120,6 +120,8 @@ def _cut(text: str, most: int = 120) -> str:
 def resolve(workspace: Workspace, names: list[str], how: str, text: str, verify: str) -> Result:
     """Settle findings of the thorough review, several in the same way at once."""
     loop = workspace.own_loop()
+    if how != "task":
+        workspace.check_somebody("settles a finding without a task", loop)
     workspace.change(loop, review.resolved, names, how, text, verify)
     left = sum(review.unsettled(row, loop.state) for row in loop.state.findings.values())
     text = f"{', '.join(names).upper()} settled ({how}), {left} left"

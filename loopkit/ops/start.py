@@ -138,6 +138,7 @@ def start(workspace: Workspace, text: str, options: Options) -> Result:
             "session_id": workspace.session,
             "client_pid": place.client_pid(workspace.environment),
             "unattended": options.unattended or workspace.unattended,
+            **({"by_word": True} if options.unattended else {}),
             "approval": options.approval or default,
             "list": options.list_mode or ("existing" if existing else "session"),
             "folder": _folder(workspace, root),

@@ -7,7 +7,7 @@ from ..core.journal import clock, limits, prose, verdict
 from ..core.journal.session import Session
 from ..core.journal.state import LoopState
 from ..core.plan import work as tasks
-from ..core.steps import resolution, supervision, waves
+from ..core.steps import announce, resolution, supervision, waves
 from ..core.steps import snapshot as snapshots
 from ..render import QUESTION, files, question, wrapped
 from ..store import loops, place, trust
@@ -19,8 +19,9 @@ from .workspace import Result, Workspace, no_loop, not_ours
 SHOWN_REVIEWS = 4
 
 
-def status(workspace: Workspace, words: str = "") -> Result:
-    """Where the loop that the words mean stands, or the active one."""
+def status(workspace: Workspace, words: str = "", asked: bool = False) -> Result:
+    """Where the loop that the words mean stands, or the active one. asked: by the person, so that
+    nothing in it is to be run."""
     loop = meant(workspace, words) if words else workspace.loop()
     snapshot = snapshots.build(loop.state, loop.offset)
     if words and loop.state.session.status not in verdict.FINAL:
@@ -29,7 +30,7 @@ def status(workspace: Workspace, words: str = "") -> Result:
             snapshot["next"] = f"loopkit resume {loop.name}"
     lines = [
         line if line.startswith(("next: ", QUESTION)) else wrapped(line)
-        for line in _lines(workspace, loop, snapshot)
+        for line in _lines(workspace, loop, snapshot, asked)
     ]
     state = loop.state
     row = {name: value for name, value in snapshot.items() if name not in ("session", "check")}
@@ -116,7 +117,7 @@ def figures(session: Session, snapshot: dict) -> tuple[str, str, str]:
     )
 
 
-def _lines(workspace: Workspace, loop: Loop, snapshot: dict) -> list[str]:
+def _lines(workspace: Workspace, loop: Loop, snapshot: dict, asked: bool) -> list[str]:
     state, session = loop.state, loop.state.session
     why = f" ({session.verdict})" if session.verdict else ""
     why += f": {session.reason}" if session.reason else ""
@@ -136,10 +137,22 @@ def _lines(workspace: Workspace, loop: Loop, snapshot: dict) -> list[str]:
             "It was not started here, so it does nothing. If you trust it: loopkit resume --adopt"
         )
     elif snapshot["next"]:
-        lines.append(f"next: {snapshot['next']}")
+        lines.append(_onward(session, snapshot, asked))
     elif session.status in verdict.FINAL:
         lines.append("Start another: /loop:start <task>")
     return lines
+
+
+def _onward(session: Session, snapshot: dict, asked: bool) -> str:
+    """What comes next: a line to run, or words for the person."""
+    if not asked:
+        return f"next: {snapshot['next']}"
+    waits = announce.waited(snapshot, session)
+    if not waits and session.free:
+        waits = "since you spoke"
+    if waits:
+        return f"It waits for you ({waits}); /loop:resume goes on. ({announce.WAYS})"
+    return f"It goes on by itself. ({announce.WAYS})"
 
 
 def _changed(workspace: Workspace, loop: Loop) -> list[str]:

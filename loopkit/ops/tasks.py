@@ -107,7 +107,7 @@ def block(workspace: Workspace, task_id: str, kind: str, reason: str) -> Result:
 
 def unblock(workspace: Workspace, task_id: str, said: str = "") -> Result:
     """What it waited for is there; what the person said of it is told to whoever does it."""
-    loop = workspace.own_loop()
+    loop = workspace.persons_loop("says that a task is free again")
     workspace.change(loop, work.unblocked, task_id, said)
     return Result(loop, f"{work.find(loop.state, task_id).id} is pending again").going_on()
 

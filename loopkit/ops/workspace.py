@@ -59,6 +59,11 @@ class Result(NamedTuple):
         waits = self.steps is None and session.status == verdict.PAUSED
         word = "to go on, if the person says so: " if waits else "next: "
         body, lines = text.rstrip("\n"), [word + step for step in steps]
+        if waits:
+            from ..core.steps import announce
+
+            named = announce.named({"loop": state.name, "task": state.text})
+            lines.insert(0, f"{named} is paused; the person has {announce.WAYS}")
         return self._replace(text="\n".join([body, *lines] if body else lines), data=row)
 
 
@@ -141,7 +146,7 @@ class Workspace:
     @property
     def unattended(self) -> bool:
         """Whether nobody can be asked in this session."""
-        return self.environment.get("CLAUDE_CODE_SESSION_ATTENDED") == "0"
+        return place.unattended(self.environment)
 
     def whose(self, owner: str) -> str:
         """`this session`, or which one."""
@@ -261,7 +266,36 @@ class Workspace:
         loop = self.our_loop()
         self._check_owner(loop)
         self.owned = True
+        self._note_attended(loop)
         return loop
+
+    def persons_loop(self, what: str) -> Loop:
+        """The same for what only the person does, `what`. Raises Refused where nobody can be
+        asked."""
+        loop = self.our_loop()
+        self._check_owner(loop)
+        self.check_somebody(what, loop)
+        return self.own_loop()
+
+    def check_somebody(self, what: str, loop: Loop) -> None:
+        """Raises Refused where nobody can be asked: `what` only the person does."""
+        session = loop.state.session
+        alone = session.by_word and self.session == session.owner != ""
+        if self.unattended or alone:
+            said = f"nobody can be asked, and only the person {what}"
+            raise Refused(said, "next: loopkit next", code="nobody_to_ask")
+
+    def _note_attended(self, loop: Loop) -> None:
+        """Record whether somebody can be asked, where the client says otherwise than before."""
+
+        def changed(state: LoopState) -> list[Change]:
+            session = state.session
+            mine = self.session == session.owner != "" and session.status not in verdict.FINAL
+            return stage.attended(state, self.unattended) if mine else []
+
+        if changed(loop.state):
+            with loop.writing() as state:
+                loop.record(changed(state), self.by)
 
     def _check_owner(self, loop: Loop) -> None:
         session = loop.state.session

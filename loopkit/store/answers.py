@@ -21,6 +21,8 @@ MOST_HELD = 2
 _HELD = ".held"
 #: Ending of the file that says that an agent was started with a prompt.
 _STARTED = ".started"
+#: Ending of the file that says that something was said.
+_SAID = ".said"
 
 
 def write(folder: str, name: str, row: dict) -> str:
@@ -98,6 +100,17 @@ def started(folder: str, name: str) -> bool:
 def start(folder: str, name: str) -> None:
     """Note that one is. Raises OSError."""
     _mark(folder, name, _STARTED)
+
+
+def first(folder: str, name: str) -> bool:
+    """Whether this is asked for the first time; of several at once, one hears so."""
+    path = _path(folder, name, _SAID)
+    try:
+        atomic.check_inside(folder, path)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        return atomic.create(path, b"")
+    except OSError:
+        return False
 
 
 def _mark(folder: str, name: str, ending: str) -> None:

@@ -208,6 +208,15 @@ def session_id(environment: dict) -> str:
     return environment.get("CLAUDE_CODE_SESSION_ID") or ""
 
 
+def unattended(environment: dict) -> bool:
+    """Whether nobody can be asked in the session, by what the client says of it; a client that says
+    nothing of that is told by how it was started (`sdk-cli`: `claude -p`)."""
+    said = environment.get("CLAUDE_CODE_SESSION_ATTENDED")
+    if said in ("0", "1"):
+        return said == "0"
+    return environment.get("CLAUDE_CODE_ENTRYPOINT", "").startswith("sdk")
+
+
 def client_pid(environment: dict) -> int | None:
     """The process id of the client, or None where it does not say."""
     text = environment.get("CLAUDE_PID") or ""

@@ -18,6 +18,8 @@ from ..core.journal import pricing
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
     from ..core.journal.session import Session
 
 #: Bytes read at a time; kept of one line (a longer one tells nothing); read in a call in all.
@@ -171,31 +173,95 @@ def agents(path: str) -> list:
 _TAIL = 1 << 20
 
 
-def queued(path: str, since: str = "") -> bool:
-    """Whether an agent's report waits to begin a turn of its own: the client (2.1.332) notes each
-    `queue-operation`, what it puts into its queue and what it takes out. since: the stamp before
-    which one was left behind by a client that was killed."""
-    waiting = 0
+def _tail(path: str) -> list:
+    """The lines at a transcript's end, the first perhaps cut; none where it cannot be read."""
     try:
         state = os.stat(path)
         if not stat.S_ISREG(state.st_mode):
-            return False
+            return []
         with open(path, "rb", buffering=0) as file:
             file.seek(max(0, state.st_size - _TAIL))
-            lines = file.read(_TAIL).split(b"\n")
+            return file.read(_TAIL).split(b"\n")
     except (OSError, ValueError):
-        return False
-    for line in lines:
+        return []
+
+
+def queued(path: str, since: str = "") -> tuple:
+    """Whether a turn follows by itself, and whether that will be the person's: the client (2.1.332)
+    notes each `queue-operation`, what it puts into its queue and what it takes out. Reports and
+    commands wait for the turn's end; no turn follows from commands of the client's own (/compact).
+    since: the stamp before which one was left behind by a client that was killed."""
+    waiting: list = []
+    for line in _tail(path):
         if b'"queue-operation"' not in line:
             continue
         at, operation = re.search(_TIME, line), re.search(_OPERATION, line)
         if operation is None or operation[1] == b"popAll":
-            waiting = 0
+            waiting = []
         elif operation[1] != b"enqueue":
-            waiting = max(0, waiting - 1)
-        elif _is_report(line) and at and at[1].decode() >= since[:19]:
-            waiting += 1
-    return waiting > 0
+            del waiting[:1]
+        elif at and at[1].decode() >= since[:19]:
+            waiting.append(_REPORT if _is_report(line) else _THEIRS if _begins(line) else "")
+    return any(waiting), _THEIRS in waiting
+
+
+#: How the client notes that Esc was pressed; how lines begin that are no prompt of anybody's.
+_ESC = "[Request interrupted by user"
+_ASIDE = ("<local-command", "<command-", "<bash-")
+
+
+def interrupted(path: str, prompt: str = "") -> bool:
+    """Whether Esc ended the newest turn, apart from the one that `prompt`, its id, begins: then
+    nobody has said anything since."""
+    for row in _messages(reversed(_tail(path))):
+        if row["type"] == "assistant":
+            break
+        text = _text(row)
+        aside = row.get("isMeta") or prompt and prompt == row.get("promptId")
+        if not aside and not text.startswith(_ASIDE):
+            return text.startswith(_ESC)
+    return False
+
+
+def by_hand(path: str) -> bool:
+    """Whether the newest turn was begun by a line that the person ran in the client's shell mode,
+    of which no hook hears."""
+    lines = _tail(path)
+    if not any(b"<bash-" in line for line in lines):
+        return False
+    rows = _messages(line for line in reversed(lines) if b'"tool_result"' not in line)
+    texts = (_text(row) for row in rows if row["type"] == "user" and not row.get("isMeta"))
+    return next(filter(None, texts), "").startswith("<bash-")
+
+
+def _messages(lines: Iterable) -> Iterator:
+    """The messages among the lines of a transcript."""
+    for line in lines:
+        if b'"user"' not in line and b'"assistant"' not in line:
+            continue
+        try:
+            record = json.loads(line.decode("utf-8", "replace"))
+            if record["type"] in ("user", "assistant") and type(record["message"]) is dict:
+                yield record
+        except (ValueError, KeyError, TypeError, RecursionError):
+            continue
+
+
+def _text(row: dict) -> str:
+    """The first words of a message; "" where it holds none, as one of tools' results."""
+    content = row["message"].get("content")
+    rows = content if type(content) is list else [{"type": "text", "text": content}]
+    found = (row.get("text") for row in rows if type(row) is dict and row.get("type") == "text")
+    return next((text.lstrip() for text in found if type(text) is str), "")
+
+
+_REPORT, _THEIRS = "report", "theirs"
+#: What a person has typed that begins a turn: our commands, and words that are no command.
+_TYPED = rb'"content": ?"(/loop:|[^/"])'
+
+
+def _begins(line: bytes) -> bool:
+    return re.search(_TYPED, line) is not None
 
 
 _OPERATION = rb'"operation": ?"(\w+)"'

@@ -207,7 +207,8 @@ def test_blocked_on_a_known_task_waits_for_it(project: Project) -> None:
 def test_where_nobody_can_be_asked_it_stays_so_and_exits_1(project: Project) -> None:
     project.shaped()
     project.ok("task", "add", "--file", "-", given=[task("sign it", "ls")])
-    project.ok("resume", "--take-over", session="nightly", CLAUDE_CODE_SESSION_ATTENDED="0")
+    project.environment["CLAUDE_CODE_SESSION_ATTENDED"] = "0"
+    project.ok("resume", "--take-over", session="nightly")
     assert project.lk("wave", "next", session="nightly").exit == 0
     project.ok(
         "task",

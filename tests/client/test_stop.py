@@ -75,4 +75,4 @@ def test_nobody_is_held_while_a_report_is_queued(place, tmux) -> None:
 
 def _queued(here: Sandbox) -> bool:
     path = next((here.home / ".claude" / "projects").glob("*/*.jsonl"))
-    return transcript.queued(str(path))
+    return transcript.queued(str(path))[0]

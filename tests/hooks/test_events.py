@@ -44,7 +44,8 @@ def test_the_owner_hears_the_five_lines(project: Project, source: str) -> None:
         "Progress: 1/2 tasks | Wave: 1",
         "Reviews: wave_1 8/10 (2 issues, 0 blockers)",
     ]
-    assert len(lines) == 5 and lines[4].startswith("Next: loopkit ")
+    assert len(lines) == 6 and lines[4].startswith("Next: loopkit ")
+    assert lines[5] == "Loop 001 “add rate limiting”: /loop:pause, /loop:resume, /loop:cancel"
     special = told["hookSpecificOutput"]
     assert special["hookEventName"] == "SessionStart" and special["additionalContext"].startswith(
         told["systemMessage"]
@@ -60,7 +61,8 @@ def test_another_session_hears_it_at_its_start_only(project: Project, source: st
     if source == "compact":
         assert answer.silent
     else:
-        assert "Next: loopkit resume" in answer.json["systemMessage"]
+        assert "Next: /loop:resume, typed by the person" in answer.json["systemMessage"]
+        assert "live session" in answer.json["systemMessage"]
         assert "live session" in answer.json["hookSpecificOutput"]["additionalContext"]
     assert project.ledger.read_bytes() == before and project.session.owner == S1
 
@@ -79,7 +81,10 @@ def test_a_loop_that_is_over_is_not_announced(project: Project, kind: str, saved
 def test_a_paused_loop_is_announced(project: Project) -> None:
     project.start()
     project.record("paused", reason="lunch")
-    assert "Next: loopkit resume" in project.session_start("resume").json["systemMessage"]
+    assert (
+        "Next: waits for the person (paused: by hand)"
+        in project.session_start("resume").json["systemMessage"]
+    )
 
 
 @pytest.mark.parametrize("raw", [None, b"", b"\xff" * 50, b'{"v":1}\n'])
@@ -130,12 +135,18 @@ def test_a_loop_whose_owner_is_gone_is_said_to_be_free(project: Project) -> None
     assert "a session that is gone" in told["hookSpecificOutput"]["additionalContext"]
 
 
-def test_a_headless_client_makes_the_loop_unattended(project: Project) -> None:
+def test_whether_somebody_can_be_asked_is_the_client_s_both_ways(project: Project) -> None:
     project.start()
     project.session_start("resume", CLAUDE_PID="1", CLAUDE_CODE_SESSION_ATTENDED="1")
     assert not project.session.unattended
     project.session_start("resume", CLAUDE_PID="2", CLAUDE_CODE_SESSION_ATTENDED="0")
     assert project.session.unattended
+    project.session_start("resume", CLAUDE_PID="3", CLAUDE_CODE_SESSION_ATTENDED="1")
+    assert not project.session.unattended
+    project.session_start("resume", CLAUDE_PID="4", CLAUDE_CODE_ENTRYPOINT="sdk-cli")
+    assert project.session.unattended, "an older client says only how it was started"
+    told = [row["data"] for row in project.lines if row["type"] == "attended_changed"]
+    assert told == [{"unattended": True}, {"unattended": False}, {"unattended": True}]
 
 
 def test_the_list_is_made_and_filled_where_the_session_has_task_tools(project: Project) -> None:

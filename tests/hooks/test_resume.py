@@ -64,13 +64,19 @@ def test_a_source_that_nobody_knows_yet_is_announced_all_the_same(
 
 
 WAITING: dict[str, tuple[list, str]] = {
-    "paused by hand": ([("paused", {"reason": "lunch"})], "loopkit resume"),
-    "at its limit": ([("paused", {"verdict": "limit_time", "reason": "2 h"})], "loopkit resume"),
+    "paused by hand": ([("paused", {"reason": "lunch"})], "paused: by hand"),
+    "at its limit": (
+        [("paused", {"verdict": "limit_time", "reason": "2 h"})],
+        "paused: limit_time",
+    ),
     "stalled": (
         [("iteration_ended", {"decision": "allow", "verdict": "stalled"})],
-        "loopkit resume",
+        "paused: stalled",
     ),
-    "waiting for an answer": ([("question_asked", {"text": "which colour?"})], "loopkit answer"),
+    "waiting for an answer": (
+        [("question_asked", {"text": "which colour?"})],
+        "a question is open",
+    ),
 }
 
 
@@ -80,12 +86,12 @@ def test_what_waits_for_a_person_still_waits_after_it(
     project: Project, case: str, source: str
 ) -> None:
     project.start()
-    lines, step = WAITING[case]
+    lines, why = WAITING[case]
     for kind, data in lines:
         project.record(kind, **data)
     status = project.session.status
     session = S2 if source == "clear" else S1
-    assert f"Next: {step}" in told(project.session_start(source, session))
+    assert f"Next: waits for the person ({why})" in told(project.session_start(source, session))
     assert project.session.owner == session and project.session.status == status
     assert project.stop(session).silent, "not held before the person has said so"
 
@@ -136,7 +142,11 @@ def test_the_announcement_stays_five_lines_whatever_the_loop_holds(
     FAR[case](project)
     said = project.session_start("resume", session).json
     text = said["systemMessage"]
-    assert len(text.split("\n")) == 5 and text.startswith("[LOOP RESUME]") and "\x1b" not in text
+    assert (
+        len(text.split("\n")) == 6 + (session == S2)
+        and text.startswith("[LOOP RESUME]")
+        and "\x1b" not in text
+    )
     assert len(text) + len(said["hookSpecificOutput"]["additionalContext"]) < 1200
 
 

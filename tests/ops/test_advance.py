@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from loopkit.core.journal.events import Event, encode
 from loopkit.core.review import review
 from loopkit.engine import process
 from loopkit.ops import advance
@@ -788,3 +790,46 @@ def test_a_form_that_cannot_be_taken_records_nothing(
     going.project.start()
     going.next()
     assert says in going.no("submit", "--file", "-", given=given)
+
+
+# -- the person speaks, pauses, comes back
+
+
+def test_after_words_of_the_person_s_next_goes_on(going: Going) -> None:
+    going.begin()
+    with going.project.ledger.open("ab") as file:
+        file.write(encode(Event("person_spoke", {"how": "typed"}, "2026-01-01T00:00:00Z", "hook")))
+    iteration = going.project.status["iteration"]
+    going.project.ok("status", "--soft")
+    assert going.project.status["iteration"] == iteration and "went_on" not in journal(going)
+    assert "at work: implementation T-001" in going.next().out
+    assert journal(going).count("went_on") == 1
+
+
+@pytest.mark.parametrize("words", [("pause",), ()])
+def test_nobody_is_sent_beside_a_coder_at_work(going: Going, words: tuple) -> None:
+    """Paused or not, `/loop:resume` in the client that its agents work in starts no second one."""
+    client = {"CLAUDE_PID": str(os.getpid())}
+    going.begin(part("a"), part("b"), **client)
+    for number in (1, 2):
+        answers.start(going.folder, f"implementation-T-00{number}-1")
+    if words:
+        going.project.ok(*words, **client)
+    going.project.ok("resume", **client)
+    said = going.next(**client)
+    assert "at work: implementation T-001, implementation T-002" in said.out and not agents(said)
+    assert "task_reopened" not in journal(going)
+    going.project.lk("verify", "T-001", "--", *shlex.split(going.project.tasks["T-001"]["verify"]))
+    assert not agents(going.next(**client)), "its first check has failed, and it goes on"
+    for number, name in ((1, "a"), (2, "b")):
+        going.did(name, task=number)
+    done = going.next(**client).out
+    assert "T-001 completed" in done and "T-002 completed" in done
+
+
+def test_in_another_client_nobody_is_at_work(going: Going) -> None:
+    going.begin(CLAUDE_PID=str(os.getpid()))
+    answers.start(going.folder, FIRST)
+    going.project.ok("pause")
+    going.project.ok("resume", CLAUDE_PID="1")
+    assert agents(going.next(CLAUDE_PID="1")) == ["implementation-T-001-2"]

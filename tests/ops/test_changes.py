@@ -6,7 +6,6 @@ import json
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -325,13 +324,13 @@ def test_a_file_that_is_named_in_words_and_was_not_planned(watched: Project) -> 
 
 
 def test_where_nobody_can_be_asked_the_loop_waits(project: Project) -> None:
-    unattended: dict[str, Any] = {"CLAUDE_CODE_SESSION_ATTENDED": "0"}
+    project.environment["CLAUDE_CODE_SESSION_ATTENDED"] = "0"
     project.write("route.txt", "1\n")
-    project.start("add rate limiting to the API", **unattended)
-    project.score(**unattended)
-    project.ok("shape", "--accept", "-", given=WATCHED, **unattended)
-    project.ok("task", "add", "--file", "-", given=[ROWS[0]], **unattended)
-    project.ok("wave", "next", **unattended)
+    project.start("add rate limiting to the API")
+    project.score()
+    project.ok("shape", "--accept", "-", given=WATCHED)
+    project.ok("task", "add", "--file", "-", given=[ROWS[0]])
+    project.ok("wave", "next")
     _edit(project)
     close(project)
     assert state(project) == ("paused", "waiting")

@@ -13,6 +13,15 @@ def clean(text: str, most: int) -> str:
     return line if len(line) <= most else line[: most - 1] + "…"
 
 
+def short(text: str, most: int) -> str:
+    """The same, cut between two words where there are any."""
+    line = " ".join(clean(text, 4 * most).split())
+    if len(line) <= most:
+        return line
+    head, _, _ = line[:most].rpartition(" ")
+    return (head.rstrip(" ,;:.") or line[: most - 1]) + "…"
+
+
 def untagged(text: str) -> str:
     """Somebody's text in which no `<` opens or closes a block of a prompt, as `</name>` would;
     comparisons stay."""

@@ -28,10 +28,11 @@ class Session:
     token: what the machine that started or adopted the loop knows it by · iteration: counted Stops
     · limit_*: None for none (USD, seconds) · spent_seconds: running time up to `running_since`
     (POSIX seconds or None) · reported: USD that agents of headless runs said they cost, whose
-    transcripts are not the owner's · awaiting: a confirmation is open, so no time counts ·
-    hold_*: the last hold's fingerprint, how many on it in a row, anything recorded since,
-    transcript bytes seen · offsets: {transcript path: bytes read} · usage: {model: figures as in
-    pricing.COUNTED}.
+    transcripts are not the owner's · awaiting: a confirmation is open, so no time counts · free:
+    the person has spoken, so the session is let go until a command of the loop · by_word: they
+    said that nobody can be asked, whatever the client says · hold_*: the last hold's fingerprint,
+    how many on it in a row, anything recorded since, transcript bytes seen · offsets: {transcript
+    path: bytes read} · usage: {model: figures as in pricing.COUNTED}.
     """
 
     def __init__(self) -> None:
@@ -56,6 +57,7 @@ class Session:
         self.running_since: int | None = None
         self.question: str | None = None
         self.awaiting = False
+        self.free = False
         self.hold_fingerprint = ""
         self.hold_count = 0
         self.hold_quiet = False
@@ -63,6 +65,7 @@ class Session:
         self.max_idle_stops = MAX_IDLE_STOPS
         self.prices: dict = {}
         self.unattended = False
+        self.by_word = False
         self.failure: dict | None = None
         self.last_stop: dict | None = None
         self.notices: list = []
@@ -129,6 +132,7 @@ def _go_on(session: Session, at: str) -> None:
         session.hold_fingerprint, session.hold_count = "", 0
     session.status = verdict.RUNNING
     session.verdict, session.reason = None, ""
+    session.free = False
     _run(session, at)
 
 
@@ -182,6 +186,7 @@ class LoopStarted(EventType):
     session_id: Text = ""
     client_pid: Count | None = None
     unattended: Flag = False
+    by_word: Flag = False
     approval: Text = "evidence"
     list: Text = "session"
     folder: Text = ""
@@ -193,7 +198,7 @@ class LoopStarted(EventType):
         session.started_at = session.owner_since = self.at
         session.owner, session.owner_pid = self.session_id, self.client_pid
         session.running_since = clock.epoch(self.at)
-        session.unattended = self.unattended
+        session.unattended, session.by_word = self.unattended, self.by_word
         settings = self.settings or Settings({})
         session.max_idle_stops, session.prices = settings.max_idle_stops, settings.prices
 
@@ -248,6 +253,7 @@ class AgentsDispatched(OfTranscripts, EventType):
     def fold(self, session: Session) -> None:
         session.iteration += 1
         session.dispatches += 1
+        session.free = False
         self.add(session)
 
 
@@ -284,6 +290,7 @@ class IterationEnded(OfTranscripts, EventType):
             session.hold_fingerprint = self.fingerprint
             session.hold_quiet = True
             session.last_hold_offset = self.transcript_offset
+            forget(session, BESIDE)
         if self.verdict:
             _end(session, self.verdict, self.reason, self.at)
 
@@ -309,6 +316,7 @@ class QuestionAnswered(EventType):
 
     def fold(self, session: Session) -> None:
         session.question = None
+        session.free = False
         _run(session, self.at)
 
 
@@ -325,7 +333,12 @@ class Paused(EventType):
 
 
 class Resumed(EventType):
+    """The loop goes on.
+
+    same_client: the one that its agents were started in, so that these are at work still."""
+
     alone = True
+    same_client: Flag = False
     also = {"Text | None": "from"}
 
     def fold(self, session: Session) -> None:
@@ -337,23 +350,55 @@ class Resumed(EventType):
 
 class OwnerChanged(OfTranscripts, EventType):
     """Another session goes on, or a new client of the same one; with the rest of what the old one
-    used."""
+    used. same_client: another session of one client, whose agents are at work still."""
 
     alone = True
     session_id: Text = ""
     client_pid: Count | None = None
     unattended: Flag | None = None
+    same_client: Flag = False
     also = {"Text": "why"}
 
     def fold(self, session: Session) -> None:
         self.add(session)
         forget_guides(session)
+        forget(session, WAITS)
         if session.owner != self.session_id:  # else it goes on with its transcript
-            session.owner_since = self.at
+            session.owner_since, session.by_word = self.at, False
         session.owner, session.owner_pid = self.session_id, self.client_pid
         if self.unattended is not None:
             session.unattended = self.unattended
         session.hold_fingerprint, session.hold_count = "", 0
+
+
+class AttendedChanged(EventType):
+    """Somebody can be asked in the loop's session from now on, or nobody can."""
+
+    unattended: Flag = False
+
+    def fold(self, session: Session) -> None:
+        session.unattended = self.unattended
+
+
+class PersonSpoke(EventType):
+    """The person typed something, or pressed Esc (`how`): nothing drives the session on until a
+    command of the loop's does."""
+
+    alone = True
+    also = {"Text": "how"}
+
+    def fold(self, session: Session) -> None:
+        session.free = session.status == verdict.RUNNING
+        forget(session, WAITS)
+
+
+class WentOn(EventType):
+    """A command of the loop's, after the person had spoken."""
+
+    alone = True
+
+    def fold(self, session: Session) -> None:
+        session.free = False
 
 
 class StopFailed(EventType):
@@ -384,9 +429,20 @@ class SubagentStopped(OfTranscripts, EventType):
 GUIDE, COMPACTED = "guide ", "compacted"
 
 
+#: Notices that the loop waits for the person, and that it waits beside other work of the session.
+WAITS, BESIDE = "waits", "beside"
+#: A stop was let pass for a command of the person's that waited for it; that it has begun.
+QUEUED, BEGUN = "queued", "begun"
+
+
+def forget(session: Session, start: str) -> None:
+    """What begins so is said anew."""
+    session.notices = [one for one in session.notices if not one.startswith(start)]
+
+
 def forget_guides(session: Session) -> None:
     """Guidance is shown anew: whoever goes on has not read it."""
-    session.notices = [one for one in session.notices if not one.startswith(GUIDE)]
+    forget(session, GUIDE)
 
 
 class NoticeGiven(EventType):
@@ -398,6 +454,8 @@ class NoticeGiven(EventType):
     def fold(self, session: Session) -> None:
         if self.name == COMPACTED:
             forget_guides(session)
+        elif self.name == BEGUN:
+            forget(session, QUEUED)
         else:
             session.notices = [*session.notices, self.name]
 

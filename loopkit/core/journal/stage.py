@@ -115,6 +115,16 @@ def wave_key(state: LoopState) -> str:
     return f"wave-{len(state.waves) + 1}"
 
 
+def attended(state: LoopState, unattended: bool, other: bool = False) -> list[Change]:
+    """Somebody can be asked in the loop's session now, or nobody can, by what the client says;
+    where the person has said that nobody can be, that stands in their session. other: it is another
+    one from now on."""
+    session = state.session
+    if session.unattended == unattended or session.by_word and not other:
+        return []
+    return [("attended_changed", {"unattended": unattended})]
+
+
 def asked_again(state: LoopState, changes: list[Change]) -> list[Change]:
     """The line that drops the person's yes to the tasks, and to the next wave, where these changes
     bring a check that it was not given to. Where nobody can be asked it stands, as the default that

@@ -22,6 +22,7 @@ from .parts import (
 )
 from .session import (
     SESSION,
+    AttendedChanged,
     IterationEnded,
     LoopStarted,
     OwnerChanged,
@@ -69,6 +70,7 @@ class LoopState:
         # every shape that was submitted: size in bytes, spec score, goals
         self.shape_rounds: list = []
         self.confirmed: set = set()
+        self.by_default: set = set()  # of these, what nobody could be asked about
         self.new_checks: set[str] = (
             set()
         )  # tasks whose check is another since the person's yes to the tasks
@@ -338,11 +340,14 @@ def _paused(event: Paused, state: LoopState) -> None:
 
 @on(IterationEnded, Resumed, OwnerChanged)
 def _idle(event: IterationEnded | Resumed | OwnerChanged, state: LoopState) -> None:
-    """No agent of the session can be at work any more, nor would its report be found."""
+    """No agent of the session can be at work any more, nor would its report be found; where its
+    client lives on, all are."""
     if isinstance(event, IterationEnded):
         if event.decision != "hold":
             return
         state.idle_before = state.idle_at
+    elif event.same_client:
+        return
     else:
         state.idle_before = state.lines
         state.asked = None
@@ -452,8 +457,18 @@ class Confirmed(EventType):
 
     def fold(self, state: LoopState) -> None:
         state.confirmed.add(self.what)
+        (state.by_default.add if self.data.get("default") else state.by_default.discard)(self.what)
         if self.what == "tasks":
             state.new_checks.clear()
+
+
+@on(AttendedChanged)
+def _attended(event: AttendedChanged, state: LoopState) -> None:
+    """Somebody is there again: what they did not say yes to is asked again, where it still
+    matters."""
+    if not event.unattended:
+        state.confirmed -= state.by_default
+        state.by_default.clear()
 
 
 class ConfirmationDropped(EventType):

@@ -69,12 +69,6 @@ def overruled(state: LoopState, why: str) -> list[Change]:
     stage.require(state, stage.INTENT, doing="overruling the spec score")
     if not why.strip():
         raise Refused("no reason given", 'loopkit score --overrule "<why>"')
-    if state.session.unattended:
-        raise Refused(
-            "nobody can be asked, and only the person overrules",
-            "next: loopkit clarify",
-            code="nobody_to_ask",
-        )
     if state.scores is None:
         raise Refused("not scored yet", "next: loopkit score")
     changes: list[Change] = [("spec_overruled", {"why": why})]

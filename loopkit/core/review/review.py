@@ -163,10 +163,23 @@ def looks_again(state: LoopState, depth: dict[str, Sequence[str]]) -> list[str]:
     return [name for name in panelists if name in chosen] or panelists[:1]
 
 
+#: How a warning was left that nobody could be asked about; where somebody can be again, they are.
+UNASKED = "unattended"
+
+
+def put_off(state: LoopState) -> list[Change]:
+    """Warnings that the person would decide on stay open, since nobody can be asked."""
+    rows = [row for row in state.findings.values() if unsettled(row, state)]
+    said = {"how": UNASKED, "text": "nobody could be asked"}
+    return [("finding_resolved", {"id": row.id, **said}) for row in rows if row.severity != BLOCKER]
+
+
 def unsettled(finding: Finding, state: LoopState) -> bool:
     """A finding that still keeps the gate shut: of the thorough review, of a decision that no
     longer holds, or of any review if it says that a mustNot is broken."""
     how = (finding.resolution or {}).get("how")
+    if how == UNASKED and not state.session.unattended:
+        how = None
     to_do = how == "task" and finding.severity == BLOCKER
     if how and not to_do or finding.severity == SUGGESTION or _shown_since(finding, state):
         return False
@@ -348,7 +361,7 @@ def thorough(
                 row["resolution"] = {"how": "task", "text": "small, nobody had to be asked"}
                 made.append(change)
             else:
-                row["resolution"] = {"how": "unattended", "text": "nobody could be asked"}
+                row["resolution"] = {"how": UNASKED, "text": "nobody could be asked"}
     number = 1 + (state.thorough or {}).get("round", 0)
     data = {
         "round": number,
@@ -384,7 +397,7 @@ def standing(state: LoopState) -> list[Finding]:
     """What reviews found and nobody has fixed or called right."""
     rows = []
     for finding in state.findings.values():
-        left = (finding.resolution or {}).get("how") in (None, "unattended", "skip", "waive")
+        left = (finding.resolution or {}).get("how") in (None, UNASKED, "skip", "waive")
         if left and not convergence.fixed(state, finding) and not _shown_since(finding, state):
             rows.append(finding)
     return rows

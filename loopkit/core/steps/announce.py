@@ -12,16 +12,30 @@ if TYPE_CHECKING:
 SHOWN = 3
 #: Characters at most (rule: what Claude must read).
 HOLD_LENGTH, PAUSE_LENGTH = 500, 500
-#: What a hold keeps to where it can, since it stays in the conversation. A command longer than the
-#: last is not cut, since nobody could run it: `loopkit status` prints it whole.
-USUAL_HOLD, LONGEST_NEXT = 224, 200
+#: A command longer than that is not cut, since nobody could run it: `loopkit status` prints it
+#: whole. Characters of a goal, of a subject where there is room for it.
+LONGEST_NEXT, GOAL, SUBJECT = 200, 60, 90
+#: Characters of a line of the plan.
+LINE = 300
+#: What the person can always type, in the order in which they are likely to want it.
+WAYS = "/loop:pause, /loop:resume, /loop:cancel"
+
+
+def named(snapshot: dict, most: int = GOAL) -> str:
+    """`loop 003 “add rate limiting to the API”`: which loop, in a few words of the request."""
+    number = str(snapshot["loop"]).partition("-")[0]
+    return f"loop {number} “{prose.short(snapshot.get('task') or '', most)}”"
+
+
+def _named(snapshot: dict, most: int = GOAL) -> str:
+    return "L" + named(snapshot, most)[1:]
 
 
 def _open(work: dict, each: int) -> str:
     """`T-001 “write it”; T-002 “test it” and 3 more`; subjects are quoted: somebody's words."""
     rows = work["open"]
     left = work["total"] - work["completed"] - len(rows)
-    named = "; ".join(f"{row['id']} “{prose.clean(row['subject'], each)}”" for row in rows)
+    named = "; ".join(f"{row['id']} “{prose.short(row['subject'], each)}”" for row in rows)
     if not rows:
         return "no task" if work["total"] else "no task yet"
     return named + (f" and {left} more" if left > 0 else "")
@@ -33,7 +47,7 @@ def hold(snapshot: dict, session: Session, turn: int, usd: float, tokens: int = 
     tokens: those of the whole loop where some have no price, so that no sum of money would be true;
     else 0.
     """
-    head = f"Loop {snapshot['loop']}: {session.stage}, wave {snapshot['wave']['number']}"
+    head = f"{_named(snapshot)}: {session.stage}, wave {snapshot['wave']['number']}"
     head += f", iteration {turn}"
     head += f" of {session.limit_iterations}" if session.limit_iterations is not None else ""
     if tokens:
@@ -43,10 +57,10 @@ def hold(snapshot: dict, session: Session, turn: int, usd: float, tokens: int = 
     head += "."
     step = snapshot["next"] or ""
     step = prose.clean(step, LONGEST_NEXT) if 0 < len(step) <= LONGEST_NEXT else "loopkit status"
-    tail = f"next: {step}\nTo leave it: loopkit cancel"
+    tail = f"next: {step}\nThe person leaves it by {WAYS}."
     shown = max(1, len(snapshot["tasks"]["open"]))
-    room = USUAL_HOLD - len(head) - len(tail) - len("\nOpen: \n") - len(" and 99 more; ; ")
-    each = max(12, min(80, room // shown - len("T-001 “”")))
+    room = HOLD_LENGTH - len(head) - len(tail) - len("\nOpen: \n") - len(" and 99 more; ; ")
+    each = max(12, min(SUBJECT, room // shown - len("T-001 “”")))
     return f"{head}\nOpen: {_open(snapshot['tasks'], each)}\n{tail}"[:HOLD_LENGTH]
 
 
@@ -79,8 +93,56 @@ def behind(name: str) -> str:
     """The hold where the snapshot is gone and the journal long."""
     return (
         f"Loop {name} is not over; where it stands has to be read anew, which takes a while.\n"
-        "next: loopkit next\nTo leave it: loopkit cancel"
+        f"next: loopkit next\nThe person leaves it by {WAYS}."
     )
+
+
+def plan(snapshot: dict, tasks: list, criteria: list) -> str:
+    """What the person reads once of an accepted plan: three lines."""
+    work = [prose.short(task.subject, SUBJECT) for task in tasks]
+    shown = [prose.short(row.text, SUBJECT) for row in criteria if not row.must_not]
+    return (
+        f"{_named(snapshot)} begins. ({WAYS})\n"
+        f"{prose.count(len(work), 'task')}: {prose.short('; '.join(work), LINE)}\n"
+        f"Done when: {prose.short('; '.join(shown), LINE)}"
+    )
+
+
+def spoke(esc: bool) -> str:
+    """What Claude reads beside words of the person's that are no command of the loop's."""
+    how = "pressed Esc" if esc else "spoke"
+    return (
+        f"The person {how}: the loop waits, nothing drives this session on. Do what they say; run "
+        "`loopkit next` only if they want the work to go on."
+    )
+
+
+def waits(snapshot: dict, working: int) -> str:
+    """What the person reads once, when the session is let go since they spoke. working: agents at
+    work still."""
+    text = f"{_named(snapshot)} waits, since you spoke: /loop:resume goes on."
+    if working:
+        agents = prose.count(working, "agent is", "agents are")
+        text += f" {agents} still at work; what they bring is taken then."
+    return f"{text} ({WAYS})"
+
+
+def to_decide(snapshot: dict) -> str:
+    """What the person reads once, where the loop waits for their word and no question is open."""
+    return f"{_named(snapshot)} waits for you: {snapshot['waits']}. ({WAYS})"
+
+
+def beside(snapshot: dict, work: str) -> str:
+    """What the person reads once, where the loop waits though nobody works on it. work: what the
+    session runs in the background, as the client describes it."""
+    text = f"{_named(snapshot)} waits: nobody works on it, and the session's own background work"
+    return f"{text} ({prose.short(work, 80)}) is still running. /loop:resume goes on. ({WAYS})"
+
+
+def came(snapshot: dict, prompt: str, lost: bool) -> str:
+    """What the person reads of a report that begins no turn, since they have spoken."""
+    how = "ended without an answer" if lost else "ended; its answer is kept"
+    return f"{_named(snapshot)}: {prompt} has {how}. It waits: /loop:resume goes on."
 
 
 def report(name: str, waiting: int, lost: bool) -> str:
@@ -116,18 +178,34 @@ def unpriced(models: list, limit: float) -> str:
 
 def paused(snapshot: dict, name: str, reason: str) -> str:
     """What the person reads when the hook lets a session go before the work is done."""
-    text = f"Loop {snapshot['loop']} paused ({name}): {prose.clean(reason, 300)}."
-    text += " A second opinion: /counsel:panel." if name == verdict.STALLED else ""
-    return (text + " Go on: /loop:resume, end it: /loop:cancel")[:PAUSE_LENGTH]
+    tail = " A second opinion: /counsel:panel." if name == verdict.STALLED else ""
+    tail += f" It goes on by /loop:resume. ({WAYS})"
+    head = f"{_named(snapshot)} is paused ({name}): "
+    return f"{head}{prose.short(reason, PAUSE_LENGTH - len(head) - len(tail) - 1)}.{tail}"
+
+
+def waited(snapshot: dict, session: Session) -> str:
+    """What the loop waits for that is the person's to decide; "" where it does not."""
+    if session.status == verdict.PAUSED:
+        return f"paused: {session.verdict or verdict.BY_HAND}"
+    return "a question is open" if session.question is not None else snapshot["waits"] or ""
 
 
 def resume(snapshot: dict, session: Session, mine: bool) -> str:
-    """The announcement at a session's start, five lines. `mine`: this session owns the loop."""
+    """The announcement at a session's start, five lines and what the loop is about. `mine`: this
+    session owns the loop."""
     work = snapshot["tasks"]
     reviews = [_review(name, row) for name, row in snapshot["reviews"].items()]
     if len(reviews) > 4:
         reviews = [f"{len(reviews) - 3} earlier", *reviews[-3:]]
-    step = snapshot["next"] if mine and session.status == verdict.RUNNING else "loopkit resume"
+    step: str | None = snapshot["next"]
+    waiting = waited(snapshot, session)
+    if waiting:  # no word that a command is to be run, which would be the person's
+        step = f"waits for the person ({waiting})"
+    elif not mine:
+        step = "/loop:resume, typed by the person"
+    elif session.free:
+        step = "waits, since the person spoke"
     spec, fit = (_dash(snapshot[key]) for key in ("spec_score", "fit_score"))
     wave = snapshot["wave"]["number"]
     return (
@@ -135,7 +213,8 @@ def resume(snapshot: dict, session: Session, mine: bool) -> str:
         f"Stage: {session.stage} | Spec: {spec}/10 | Fit: {fit}\n"
         f"Progress: {work['completed']}/{work['total']} tasks | Wave: {wave}\n"
         f"Reviews: {', '.join(reviews) or 'none'}\n"
-        f"Next: {prose.clean(step or 'loopkit status', 200)}"
+        f"Next: {prose.short(step or 'loopkit status', 200)}\n"
+        f"{_named(snapshot)}: {WAYS}"
     )
 
 

@@ -209,7 +209,33 @@ def onward(state: LoopState) -> str | None:
     if not steps:
         return None
     person = kinds.KINDS[steps[0].kind].who == kinds.PERSON
+    if state.session.unattended and steps[0].kind in _WAITS:
+        person = steps[0].kind == kinds.RESUME  # the rest has a default, or is put off, by NEXT
     return line(state, steps[0]) if person else NEXT
+
+
+def waits(state: LoopState) -> str | None:
+    """What the loop waits for that is the person's to decide, apart from a pause and an open
+    question, which the session tells; None where it waits for none of that. Nobody else does it,
+    and nobody is to be told to."""
+    steps = due(state)
+    if not steps or steps[0].kind not in _WAITS or not _WAITS[steps[0].kind]:
+        return None
+    if steps[0].kind == kinds.RESOLVE and state.session.unattended:
+        return None
+    subject = ", ".join(str(one.subject) for one in steps[:5])
+    subject += f" and {len(steps) - 5} more" if len(steps) > 5 else ""
+    return _WAITS[steps[0].kind].format(subject=subject)
+
+
+#: Kinds of steps that are the person's decision and no work, with the words for them.
+_WAITS = {
+    kinds.RESUME: "",
+    kinds.ANSWER: "",
+    kinds.CONFIRM: "to be confirmed: {subject}",
+    kinds.UNBLOCK: "blocked: {subject}",
+    kinds.RESOLVE: "to be decided: {subject}",
+}
 
 
 def line(state: LoopState, step: Step) -> str:
@@ -241,7 +267,9 @@ def _batch(state: LoopState, step: Step) -> str:
 def _resolve(state: LoopState, step: Step) -> str:
     finding = state.findings[step.subject]
     ways = "<--approve | --task --verify COMMAND | --discuss TEXT | --skip TEXT>"
-    if finding.severity == "BLOCKER":
+    if state.session.unattended:  # nobody can waive it
+        ways = '--task --verify "<command>"'
+    elif finding.severity == "BLOCKER":
         ways = '--waive "<why>"' if finding.task else "<--task --verify COMMAND | --waive WHY>"
     return f"loopkit review resolve {finding.id} {ways}"
 

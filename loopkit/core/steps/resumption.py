@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..journal import limits, stage, verdict
+from ..journal import limits, prose, stage, verdict
 from ..journal import task as tasks
 from ..journal.errors import LimitReached, Refused
 from ..journal.events import Change
@@ -10,14 +10,19 @@ from ..journal.state import LoopState
 from ..journal.task import Task
 from ..plan import escalation, work
 from ..plan.events import INTERRUPTED
-from . import policies
+from ..plan.events import is_out as out
+from . import kinds, policies
 
+#: What agents are asked about a task, as the journal counts it.
+_OF_TASK = tuple(kind.asked for kind in kinds.KINDS.values() if kind.agent)
 #: Why a failed task is pending again.
 RESUMED = "resumed after its failure"
 
 
-def reopened(state: LoopState) -> list[Change]:
+def reopened(state: LoopState, same_client: bool = False) -> list[Change]:
     """Make work that was cut short pending again (rule: Resume); no attempt is counted for it.
+
+    same_client: that of the agents, so that what was dispatched is worked on still.
 
     Completed tasks and tasks that wait for their subtasks stay as they are, and so does one whose
     check has passed where that alone completes it, or leads to its review or its merge.
@@ -29,7 +34,9 @@ def reopened(state: LoopState) -> list[Change]:
     for task in state.tasks.values():
         reason = ""
         if task.status == tasks.IN_PROGRESS:
-            reason = "" if keeps(task) or task.id in isolated else INTERRUPTED
+            stays = keeps(task) or task.id in isolated
+            at_work = same_client and any(out(state, f"{kind} {task.id}") for kind in _OF_TASK)
+            reason = "" if stays or at_work else INTERRUPTED
         elif task.status == tasks.FAILED:
             reason = RESUMED
         elif task.status == tasks.BLOCKED and task.block_kind == tasks.SPLIT:
@@ -41,16 +48,12 @@ def reopened(state: LoopState) -> list[Change]:
 
 def again(state: LoopState) -> list[Change]:
     """`resume --again`: a loop that failed is tried once more, its unfinished tasks with all their
-    attempts. The person's own decision; Refused for any other loop, and where nobody can be asked.
-    """
+    attempts. The person's own decision; Refused for any other loop."""
     session = state.session
     if session.status != verdict.FAILED:
         over = session.status in verdict.FINAL
         what = f"is over ({session.verdict})" if over else "has not failed"
         raise Refused(f"loop {state.name} {what}", "--again is for loops that ended as impossible")
-    if session.unattended:
-        what = "nobody can be asked, and only the person tries again"
-        raise Refused(what, "start Claude Code in a terminal")
     return anew(state)
 
 
@@ -66,17 +69,20 @@ def resumed(
     failed_again: bool,
     answer: str | None,
     most: dict[str, str],
+    same_client: bool = False,
 ) -> list[Change]:
     """Let a loop go on.
 
     token: what this machine knows it by; another than before where it was adopted · owner: the
     event of the session that takes it over, if one does · failed_again: a loop that failed is tried
-    once more · answer: the person's, to the open question · most: limits as typed.
+    once more · answer: the person's, to the open question · most: limits as typed · same_client:
+    its agents were started in this client, which lives.
     """
     session = state.session
     changes: list[Change] = [("adopted", {"token": token})] if token != session.token else []
     cut_short = bool(owner) or session.status == verdict.PAUSED
-    tasks_again = again(state) if failed_again else reopened(state) if cut_short else []
+    again_now = reopened(state, same_client) if cut_short else []
+    tasks_again = again(state) if failed_again else again_now
     present = dict(zip(("iterations", "usd", "seconds"), session.most, strict=True))
     chosen = {kind: limits.amount(text, present[kind], kind) for kind, text in most.items()}
     if chosen:
@@ -90,7 +96,8 @@ def resumed(
         return [*changes, *tasks_again]
     if session.verdict in verdict.LIMITS:
         _check_raised(state, tuple({**present, **chosen}.values()))
-    return [*changes, *tasks_again, ("resumed", {"from": session.verdict})]
+    kept = {"same_client": True} if same_client else {}
+    return [*changes, *tasks_again, ("resumed", {"from": session.verdict, **kept})]
 
 
 def _check_raised(state: LoopState, most: tuple) -> None:
@@ -101,6 +108,33 @@ def _check_raised(state: LoopState, most: tuple) -> None:
     if over:
         what, todo = over[1].split("; ")[:2]
         raise LimitReached(f"still at its limit: {what}", todo)
+
+
+def alone(state: LoopState, step: kinds.Step) -> list[Change]:
+    """What becomes of a decision of the person's where nobody can be asked: its default, or a pause
+    that names it. Nothing for what is somebody else's."""
+    if step.kind == kinds.RESOLVE:
+        from ..review import review
+
+        finding = state.findings[str(step.subject)]
+        if finding.severity != review.BLOCKER:
+            return review.put_off(state)
+    if step.kind == kinds.CONFIRM and (step.subject, "wave" in stage.needs(state.shape)) == (
+        "shape",
+        False,
+    ):
+        moved = [stage.move(state, stage.DECOMPOSE)] if state.stage == stage.SHAPE else []
+        return [("confirmed", {"what": "shape", "default": True}), *moved]
+    what = {
+        kinds.ANSWER: f"a question is open: {prose.short(state.session.question or '', 200)}",
+        kinds.CONFIRM: f"the person confirms the {step.subject}",
+        kinds.UNBLOCK: f"{step.subject} is blocked",
+        kinds.RESOLVE: f"{step.subject} is a blocker that only a waiver settles",
+    }.get(step.kind)
+    if what is None or step.kind == kinds.RESOLVE and not finding.task:
+        return []
+    why = f"{what}, and nobody can be asked; in a terminal: /loop:resume"
+    return [("paused", {"verdict": verdict.WAITING, "reason": why})]
 
 
 def paused(state: LoopState, reason: str) -> list[Change]:

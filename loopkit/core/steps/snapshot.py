@@ -66,7 +66,7 @@ def _blocked_ids(state: LoopState) -> list:
     return list(islice(blocked, SHOWN))
 
 
-def _out(state: LoopState) -> list:
+def out(state: LoopState) -> list:
     """The names of the prompts that were given to agents and have no reply yet."""
     given = state.supervision
     if not given.out:
@@ -130,8 +130,9 @@ def build(state: LoopState, offset: int) -> dict:
             "fingerprint": fingerprint(state),
         },
         "wave": {"number": len(state.waves), "open": state.wave is not None},
-        "out": _out(state),
+        "out": out(state),
         "next": due.onward(state),
+        "waits": due.waits(state),
         "session": session.dump(),
         "ledger_offset": offset,
     }
@@ -215,7 +216,9 @@ _SESSION = {
     **dict.fromkeys(("started_at", "last_updated"), (str,)),
     **dict.fromkeys(("stage", "status"), _word),
     **dict.fromkeys(("verdict", "question"), (str, _NONE)),
-    **dict.fromkeys(("awaiting", "hold_quiet", "unattended", "native_seen"), (bool,)),
+    **dict.fromkeys(
+        ("awaiting", "free", "hold_quiet", "unattended", "by_word", "native_seen"), (bool,)
+    ),
     **dict.fromkeys(
         ("iteration", "dispatches", "spent_seconds", "max_idle_stops", "reported"), _number
     ),
@@ -235,7 +238,7 @@ _SESSION = {
 _KINDS = {
     **dict.fromkeys(("loop", "reason", "task"), (str,)),
     **dict.fromkeys(("stage", "status"), _word),
-    **dict.fromkeys(("verdict", "shape_chosen", "confirm", "next"), (str, _NONE)),
+    **dict.fromkeys(("verdict", "shape_chosen", "confirm", "next", "waits"), (str, _NONE)),
     **dict.fromkeys(("spec_score", "fit_score"), _number_or_none),
     "ledger_offset": (int,),
     "reviews": lambda value: _record(value, lambda row: _fit(row, _REVIEW, False)),

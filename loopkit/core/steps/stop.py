@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import namedtuple
 
 from ..journal import limits, verdict
+from ..journal.session import BESIDE, WAITS
 from . import announce
 
 TYPE_CHECKING = False  # as in typing, whose import a hook would pay for each time
@@ -13,30 +14,44 @@ if TYPE_CHECKING:
 
 #: row: number in the table · decision: allow or hold · record: data of the journal line to append,
 #: or None · text: what Claude reads (hold) or the person reads (allow), "" for silence · notice:
-#: what the person reads once, beside a hold.
-Decision = namedtuple("Decision", "row decision record text notice", defaults=("",))
+#: what the person reads beside a hold · name: of the notice, where something is said once.
+Decision = namedtuple("Decision", "row decision record text notice name", defaults=("", ""))
 
 #: Name of the notice that no money limit can be kept.
 NO_PRICE = "no_price"
 
 
 def first_rows(
-    session: Session, snapshot: dict, session_id: str, background: bool
+    session: Session, snapshot: dict, session_id: str, agents: int, other: str
 ) -> Decision | None:
     """Rows 2 to 4, which need nothing but the state. None: go on with `last_rows`.
 
-    session: the folded Session · snapshot: the work it belongs to (`snapshot.build`) · background:
-    anything still running.
+    session: the folded Session · snapshot: the work it belongs to (`snapshot.build`) · agents: at
+    work in the background · other: what else runs there, as the client describes it, "" for
+    nothing; it lets a stop pass once a hold has said what is waited for.
     """
-    row = None
+    row, text, name = None, "", ""
     asking = session.question is not None or snapshot["confirm"] or session.stage == "intent"
     if not session_id or session.owner != session_id or session.status != verdict.RUNNING or asking:
         row = 2
-    elif background:
+    elif session.free:
+        row, text, name = 2, announce.waits(snapshot, agents), WAITS
+    elif snapshot["waits"] and not snapshot["tasks"]["blocked_on"]:
+        row, text, name = 2, announce.to_decide(snapshot), WAITS
+    elif agents:
         row = 3
+    elif other and session.hold_count and _same(session, snapshot):
+        row, text, name = 3, announce.beside(snapshot, other), BESIDE
     elif session.stage == "complete":
         row = 4
-    return Decision(row, "allow", None, "") if row else None
+    if name in session.notices:
+        text = name = ""
+    return Decision(row, "allow", None, text, "", name) if row else None
+
+
+def _same(session: Session, snapshot: dict) -> bool:
+    """Nothing has moved since the last hold."""
+    return session.hold_fingerprint == snapshot["tasks"]["fingerprint"]
 
 
 def last_rows(
@@ -78,10 +93,10 @@ def last_rows(
         return Decision(8, "allow", None, "")
     record["decision"] = "hold"
     text = announce.hold(snapshot, session, turn, usd, tokens if unpriced else 0)
-    notice = ""
     if unpriced and session.limit_usd is not None and NO_PRICE not in session.notices:
         notice = announce.unpriced(unpriced, session.limit_usd)
-    return Decision(9, "hold", record, text, notice)
+        return Decision(9, "hold", record, text, notice, NO_PRICE)
+    return Decision(9, "hold", record, text)
 
 
 def _end(row: int, record: dict, name: str, reason: str, snapshot: dict) -> Decision:

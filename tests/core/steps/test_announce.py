@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 from hypothesis import given
@@ -12,6 +13,7 @@ from loopkit.core.steps import announce, snapshot, waves
 from tests.core.kit import Book, task
 
 LONG = "x" * 50_000
+WAYS = "/loop:pause, /loop:resume, /loop:cancel"
 NASTY = 'Über "quotes" \\ and\nnewlines\tand 🎉'
 SUBJECTS = some.lists(
     some.text(some.characters(), min_size=1, max_size=300), min_size=1, max_size=6
@@ -46,7 +48,7 @@ def test_fifty_thousand_characters_stay_within_500() -> None:
         "T-004",
         "and 1 more",
         "next: loopkit next",
-        "loopkit cancel",
+        WAYS,
     ):
         assert word in text
     assert "T-005" not in text
@@ -57,7 +59,7 @@ def test_any_subjects_make_one_valid_message(subjects: list[str]) -> None:
     book = with_tasks(*subjects)
     text = hold(book)
     assert len(text) <= 500 and text.count("\n") == 3
-    assert text.endswith("To leave it: loopkit cancel")
+    assert text.endswith(f"The person leaves it by {WAYS}.")
     assert json.loads(json.dumps({"x": text})) == {"x": text}
     assert [f"T-{number:03d}" in text for number in range(2, 5)] == [
         number < 2 + len(subjects) for number in range(2, 5)
@@ -66,6 +68,19 @@ def test_any_subjects_make_one_valid_message(subjects: list[str]) -> None:
 
 def test_subjects_are_said_as_written() -> None:
     assert 'Über "quotes" \\ and newlines and 🎉' in hold(with_tasks(NASTY))
+
+
+def test_subjects_use_the_room_there_is_and_end_with_a_word() -> None:
+    words = "Count the requests of each key and minute in the store that all of them share"
+    text = hold(with_tasks(*[words] * 3, text=f"{words}, then answer the 101st with 429"))
+    assert text.count(f"“{words}”") == 3 and 400 < len(text) <= 500
+    assert "Loop 001 “Count the requests of each key and minute in the store that…”" in text
+    many = hold(with_tasks(*[f"{words}, and more of it, to be sure of that"] * 9))
+    cut = re.findall("“([^”]+)…”", many.split("Open: ")[1])
+    assert len(cut) == 3 and len(many) <= 500
+    whole = f"{words}, and more of it, to be sure of that".replace(",", "").split()
+    rows = [one.replace(",", "").split() for one in cut]
+    assert all(len(row) > 12 and row == whole[: len(row)] for row in rows)
 
 
 def test_a_hold_shows_iteration_and_money_beside_their_limits() -> None:
@@ -102,7 +117,7 @@ def test_the_words_of_a_subject_stand_in_quotes() -> None:
     ]
 
 
-def test_forty_holds_of_a_loop_of_ten_tasks_cost_2500_tokens_at_most() -> None:
+def test_forty_holds_of_a_loop_of_ten_tasks_cost_4000_tokens_at_most() -> None:
     names = (
         "Count the requests of each key and minute",
         "Answer the 101st request with status 429",
@@ -135,11 +150,9 @@ def test_forty_holds_of_a_loop_of_ten_tasks_cost_2500_tokens_at_most() -> None:
         book.do(waves.closed)
         stops(3)
     assert len(held) == 40
-    assert sum(map(len, held)) / 4 <= 2500, sum(map(len, held))
+    assert sum(map(len, held)) / 4 <= 4000, sum(map(len, held))
     assert all(
-        word in text
-        for text in held
-        for word in ("wave", "iteration", "\nnext: loopkit ", "loopkit cancel")
+        word in text for text in held for word in ("wave", "iteration", "\nnext: loopkit ", WAYS)
     )
     assert all(text.count("T-0") >= 3 for text in held[:10])
 
@@ -160,9 +173,9 @@ def test_a_hold_without_a_task() -> None:
 
 @given(some.text(some.characters(), max_size=700))
 def test_a_pause_is_bounded_and_says_how_to_go_on(reason: str) -> None:
-    text = announce.paused({"loop": "001-" + "a" * 40}, "stalled", reason)
+    text = announce.paused({"loop": "001-" + "a" * 40, "task": LONG}, "stalled", reason)
     assert len(text) <= 500 and "\n" not in text
-    assert text.endswith("Go on: /loop:resume, end it: /loop:cancel")
+    assert text.endswith(f"It goes on by /loop:resume. ({WAYS})")
 
 
 def test_the_announcement_line_by_line() -> None:
@@ -177,6 +190,7 @@ def test_the_announcement_line_by_line() -> None:
         "Progress: 1/2 tasks | Wave: 1",
         "Reviews: wave_1 8/10 (2 issues, 0 blockers)",
         "Next: loopkit next",
+        f"Loop 001 “add rate limiting”: {WAYS}",
     ]
 
 
@@ -192,9 +206,10 @@ def test_the_announcement_of_a_loop_that_was_just_started(book: Book) -> None:
 
 def test_other_sessions_and_paused_loops_are_sent_to_resume() -> None:
     book = with_tasks("a")
-    assert resume(book, mine=False).splitlines()[4] == "Next: loopkit resume"
+    line = resume(book, mine=False).splitlines()[4]
+    assert line == "Next: /loop:resume, typed by the person"
     book.line("paused", reason="x")
-    assert resume(book).splitlines()[4] == "Next: loopkit resume"
+    assert resume(book).splitlines()[4] == "Next: waits for the person (paused: by hand)"
 
 
 @pytest.mark.parametrize(("count", "shown"), [(4, 4), (5, 3), (40, 3)])
@@ -203,7 +218,7 @@ def test_many_reviews_are_cut(count: int, shown: int) -> None:
     for number in range(1, count + 1):
         book.line("review_light", wave=number, score=8, issues=0, blockers=0)
     text = resume(book)
-    assert len(text.splitlines()) == 5 and len(text) < 1200
+    assert len(text.splitlines()) == 6 and len(text) < 1200
     assert text.count("/10 (") == shown
     assert f"wave_{count} " in text
     assert (f"{count - 3} earlier" in text) is (shown == 3)

@@ -19,7 +19,7 @@ def turn(
 ) -> stop.Decision:
     """One Stop as the hook has it decided; recorded as the hook records it."""
     view = snapshot.build(book.state, 0)
-    decision = stop.first_rows(book.state.session, view, session, background)
+    decision = stop.first_rows(book.state.session, view, session, int(background), "")
     if decision is None:
         seen, active = more.get("seen", NOTHING), more.get("active", False)
         decision = stop.last_rows(book.state.session, view, forced, active, seen, book.now)
@@ -41,13 +41,13 @@ def loop() -> Book:
 
 
 def test_another_session_is_let_go_silently(loop: Book) -> None:
-    assert turn(loop, S2) == (2, "allow", None, "", "")
-    assert turn(loop, "") == (2, "allow", None, "", "")
+    assert turn(loop, S2) == (2, "allow", None, "", "", "")
+    assert turn(loop, "") == (2, "allow", None, "", "", "")
 
 
 def test_an_empty_owner_is_nobody() -> None:
     book = Book(session_id="").planned()
-    assert turn(book, "") == (2, "allow", None, "", "")
+    assert turn(book, "") == (2, "allow", None, "", "", "")
 
 
 @pytest.mark.parametrize(
@@ -61,18 +61,18 @@ def test_an_empty_owner_is_nobody() -> None:
 )
 def test_paused_over_or_asking_is_let_go_silently(loop: Book, line: tuple) -> None:
     loop.line(line[0], **line[1])
-    assert turn(loop, background=True) == (2, "allow", None, "", "")
+    assert turn(loop, background=True) == (2, "allow", None, "", "", "")
 
 
 def test_the_intent_stage_is_a_conversation(book: Book) -> None:
-    assert turn(book) == (2, "allow", None, "", "")
+    assert turn(book) == (2, "allow", None, "", "", "")
 
 
 @pytest.mark.parametrize("values", [(2, 2, 1, 1, 1), (1, 1, 1, 1, 1)])
 def test_awaiting_a_confirmation_is_let_go_silently(values: tuple) -> None:
     book = Book().shaped(*values)
     assert snapshot.build(book.state, 0)["status"] == "awaiting_approval"
-    assert turn(book) == (2, "allow", None, "", "")
+    assert turn(book) == (2, "allow", None, "", "", "")
 
 
 # -- rows 3 and 4
@@ -80,14 +80,14 @@ def test_awaiting_a_confirmation_is_let_go_silently(values: tuple) -> None:
 
 def test_background_work_lets_go_and_counts_nothing(loop: Book) -> None:
     for _ in range(9):
-        assert turn(loop, background=True) == (3, "allow", None, "", "")
+        assert turn(loop, background=True) == (3, "allow", None, "", "", "")
     assert loop.state.session.iteration == 0
     assert rows(turn(loop)) == (9, "hold")
 
 
 def test_a_complete_stage_lets_go(loop: Book) -> None:
     loop.line("stage_moved", to="complete")
-    assert turn(loop) == (4, "allow", None, "", "")
+    assert turn(loop) == (4, "allow", None, "", "", "")
     assert rows(turn(loop, background=True)) == (3, "allow")
 
 
@@ -103,7 +103,7 @@ def test_the_iteration_limit_at_its_value(loop: Book) -> None:
     session = loop.state.session
     assert (session.status, session.verdict, session.iteration) == ("paused", "limit_iterations", 3)
     assert "3 of 3 iterations" in session.reason and "--iterations +3" in decision.text
-    assert turn(loop) == (2, "allow", None, "", "")
+    assert turn(loop) == (2, "allow", None, "", "", "")
 
 
 @pytest.mark.parametrize(("seconds", "row"), [(7199, 9), (7200, 5), (6 * 3600, 5)])
@@ -210,7 +210,7 @@ def test_holds_without_progress_end_after_max_idle_stops(most: int) -> None:
     assert (book.state.session.verdict, book.state.session.status) == ("stalled", "paused")
     assert f"{most} turns without any progress" in book.state.session.reason
     assert "/counsel:panel" in decision.text
-    assert turn(book) == (2, "allow", None, "", "")
+    assert turn(book) == (2, "allow", None, "", "", "")
 
 
 def test_progress_starts_the_count_again(loop: Book) -> None:
@@ -239,7 +239,7 @@ def test_a_forced_stop_without_activity_is_let_go_and_nothing_is_recorded(loop: 
     assert turn(loop).row == 9
     before = len(loop.events)
     for _ in range(12):
-        assert turn(loop, forced=True) == (8, "allow", None, "", "")
+        assert turn(loop, forced=True) == (8, "allow", None, "", "", "")
     assert len(loop.events) == before and loop.state.session.status == "running"
     assert turn(loop).row == 9
 
@@ -280,10 +280,10 @@ def test_a_hold_records_what_was_seen(loop: Book) -> None:
 def test_a_hold_names_the_open_tasks_the_next_step_and_the_way_out(loop: Book) -> None:
     text = turn(loop).text
     for word in (
-        "001-limiter",
+        "Loop 001 “add rate limiting”",
         "write the limiter",
         "use it",
         "next: loopkit next",
-        "loopkit cancel",
+        "/loop:cancel",
     ):
         assert word in text
