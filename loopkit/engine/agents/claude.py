@@ -231,6 +231,8 @@ class Stream:
         """What came of the run whose stream this was."""
         for line in self.lines.rest():
             self._line(line)
+        if end.late and self.finished:  # it had said all, and was about to be ended
+            end = end._replace(late="", lingered=True)
         text = self.result.get("result")
         answer = self._ended(end, deadlines, schema, text if isinstance(text, str) else "")
         return answer._replace(

@@ -202,8 +202,9 @@ def test_refusals_are_named_once_and_not_without_end() -> None:
 
 @pytest.mark.parametrize("late", ["start", "idle", "total"])
 def test_a_deadline_keeps_what_is_known(late: str) -> None:
-    found = answer(RESULT, end=Exit(143, late=late))
+    found = answer(RESULT, INIT, end=Exit(143, late=late))
     assert (found.outcome, found.text, found.cost) == ("timed_out", "all done", 0.01)
+    assert answer(RESULT, end=Exit(143, late=late)).outcome == "done", "it had said all"
 
 
 def test_progress_is_told() -> None:
