@@ -6,7 +6,6 @@ a user's own is an entry point of the group `loopkit.agents`. Nothing else asks 
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, Protocol
@@ -95,10 +94,15 @@ class Agent(Protocol):
         """End every run, now and later, as interrupted."""
 
 
+#: USD of a run above which a figure is none.
+_MOST_COST = 1e9
+
+
 def known_cost(value: object) -> float | None:
-    """USD, where the value is an amount: neither NaN nor negative nor endless."""
-    known = isinstance(value, (int, float)) and not isinstance(value, bool)
-    return float(value) if known and math.isfinite(value) and value >= 0 else None  # type: ignore
+    """USD, where the value is an amount: neither NaN nor negative nor beyond all measure."""
+    if not isinstance(value, (int, float)) or isinstance(value, bool):
+        return None
+    return float(value) if 0 <= value < _MOST_COST else None
 
 
 def unheard(line: str) -> None:

@@ -44,6 +44,8 @@ _EDITS = "acceptEdits"
 _LONGEST = 8_000_000
 #: Bytes of a transcript: all of them.
 _ALL = 1 << 50
+#: Seconds until a reset beyond which a figure is none.
+_FAR = 400 * 86400
 #: Most refused calls that are named.
 _MOST_DENIED = 50
 #: Lines after a result by which a turn begins anew: a report of background work has come in.
@@ -302,8 +304,9 @@ class Stream:
     def _until(self, said: str) -> float | None:
         """When the limit ends: the client's own figure before its words."""
         now, at = time.time(), self.limit.get("resetsAt")
-        if self.limit.get("status") == "rejected" and isinstance(at, (int, float)) and at > now:
-            return float(at)
+        if self.limit.get("status") == "rejected" and isinstance(at, (int, float)):
+            if now < at < now + _FAR:
+                return float(at)
         return failures.until(said, now)
 
 

@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from loopkit.core.journal.errors import Damaged
 from loopkit.engine import agents, process
@@ -217,6 +219,44 @@ def test_progress_is_told() -> None:
         told=told.append,
     )  # fmt: skip
     assert told == ["plugin loop: not found", "Edit: a", "overloaded: the client tries again (1)"]
+
+
+_PLAIN = [None, True, "x", "", 0, 2.5, -1, 10**400, float("nan"), float("inf"), 429, 529]
+_WORDS = [
+    "error_max_turns",
+    "aborted",
+    "rate_limit",
+    "rejected",
+    "init",
+    "background_tasks_changed",
+]
+ODD = st.sampled_from([*_PLAIN, *_WORDS, [], {}, [3], [{}], {"content": [{"type": "tool_use"}]},
+                       {"status": "rejected", "resetsAt": 10**400}, {"m": {"inputTokens": -1}},
+                       [{"tool_name": 3, "tool_input": "x"}]])  # fmt: skip
+KEYS = {
+    "system": ("subtype", "tasks", "plugin_errors", "attempt", "error"),
+    "assistant": ("error", "message", "session_id"),
+    "rate_limit_event": ("rate_limit_info",),
+    "result": (*RESULT, "errors", "structured_output"),
+}
+
+
+@st.composite
+def rows(draw: st.DrawFn) -> dict:
+    kind = draw(st.sampled_from(sorted(KEYS)))
+    return {
+        **(RESULT if kind == "result" else {}),
+        **draw(st.fixed_dictionaries({}, optional=dict.fromkeys(KEYS[kind], ODD))),
+        "type": kind,
+    }
+
+
+@given(st.lists(rows(), max_size=5), st.sampled_from([0, 1, 137, 143]))
+def test_no_stream_raises(stream: list[dict], code: int) -> None:
+    found = answer(*stream, code=code, schema=SCHEMA)
+    assert found.outcome in agents.OUTCOMES
+    assert found.cost is None or 0 <= found.cost < float("inf")
+    assert found.until is None or found.until > time.time() - 60
 
 
 # -- when it has finished
