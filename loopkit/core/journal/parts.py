@@ -201,7 +201,8 @@ class Checkpoints:
     checkpoints: in the journal's order · numbers: the same by number · head: number of the newest
     one on the line · begun: the BEFORE one of a rollback that has not come to its end · saved: the
     BEFORE one of the newest rollback · completed: {task id: journal line of its completion} ·
-    reopened: tasks that the newest rollback opened again.
+    reopened: tasks that the newest rollback opened again · away: their work is not there, since it
+    stands or the undoing of it was undone.
     """
 
     def __init__(self) -> None:
@@ -212,6 +213,7 @@ class Checkpoints:
         self.saved: int | None = None
         self.completed: dict[str, int] = {}
         self.reopened: tuple = ()
+        self.away = False
 
 
 PROGRESSING, STALLED, BLOCKED, REGRESSING, FLIP_FLOPPING = (

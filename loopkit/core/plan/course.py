@@ -217,14 +217,17 @@ class RolledBack(EventType):
             history.broken.clear()
 
     def _bring_back(self, state: LoopState) -> None:
-        """What the undone rollback had opened is done again as soon as its check says so."""
+        """What the undone rollback had opened is done again as soon as its check says so. An undo
+        that is undone takes it away once more."""
         known = state.checkpoints
-        back = known.reopened if self.undo else ()
+        known.away = not (self.undo and known.away)
+        earlier = known.reopened if self.undo else ()
+        known.reopened = tuple(dict.fromkeys((*earlier, *self.reopened)))
+        back = () if known.away else known.reopened
         for task in list(state.tasks.values()):
             is_back = task.id in back and task.status == tasks.PENDING
             if task.back != is_back:
                 state.put(task._replace(back=is_back))
-        known.reopened = () if self.undo else tuple(self.reopened)
 
     def _take_back(self, state: LoopState, line: int) -> None:
         """Nothing counts that was seen on a tree which is gone: after this line."""

@@ -415,6 +415,27 @@ def test_undo_leads_to_what_the_newest_rollback_saved(four: Book) -> None:
     assert checkpoints.undone(four.state).number == 6
 
 
+def test_what_an_undo_brings_back_stays_so_however_often_it_is_undone(four: Book) -> None:
+    """Rolled back, undone, undone, undone: the work is away, there, away, there."""
+    roll(four, 2)
+    opened = four.of("rolled_back")[-1]["reopened"]
+    assert opened
+
+    def back() -> list[str]:
+        return [task.id for task in four.state.tasks.values() if task.back]
+
+    assert back() == []
+    for there in (True, False, True, False, True):
+        roll(four, checkpoints.undone(four.state).number, undo=True)
+        assert back() == (opened if there else []), there
+    four.verify(opened[0])
+    assert four.state.tasks[opened[0]].status == "completed", "by its check alone"
+    roll(four, checkpoints.undone(four.state).number, undo=True)
+    assert four.state.tasks[opened[0]].status == "pending" and back() == []
+    roll(four, checkpoints.undone(four.state).number, undo=True)
+    assert back() == opened
+
+
 def test_a_rollback_that_broke_off_is_undone_to_the_tree_before_it(four: Book) -> None:
     keep(four, BEFORE, target=2)
     assert checkpoints.undone(four.state).number == 5
