@@ -10,10 +10,12 @@ from ..core.journal.errors import Damaged
 from ..core.plan import outline
 from ..core.steps import snapshot as snapshots
 from ..core.steps.events import LOOP
-from ..store import client, digest, evidence, journal, loops, native, place
+from ..store import atomic, client, digest, evidence, journal, loops, native, place
 from ..store.loop import Loop, prepare
 from . import checkpoints, environment, installation, locks, running
 from .findings import OK, WARN, Case, Report
+
+FIX = "loopkit doctor --fix"
 
 
 def examine(case: Case, fix: bool) -> Report:
@@ -49,7 +51,7 @@ def _root(report: Report, case: Case, root: str, fix: bool) -> None:
     stored = loops.read_snapshot(root)
     edited = os.path.exists(path)
     try:
-        loop = Loop.active(root)  # rebuilds a snapshot that is no use
+        loop = Loop.looked_at(root)
     except Damaged as error:
         report.damage(str(error))
         return
@@ -58,10 +60,10 @@ def _root(report: Report, case: Case, root: str, fix: bool) -> None:
         return
     if stored is None:
         what = "is damaged or was edited by hand" if edited else "is missing"
-        done = "it was rebuilt from the ledger just now"
-        if loops.read_snapshot(root) is None:
-            done = "it cannot be rebuilt; remove whatever lies there"
-        report.warn(f"{path} {what}; {done}")
+        todo = f"the next command rebuilds it from the ledger, or {FIX}"
+        if edited and not os.path.isfile(path):
+            what, todo = "is no file", "remove it"
+        report.warn(f"{path} {what}; {todo}")
     _leftovers(report, loop, case)
     if _trust(report, loop, case):
         _writable(report, loop)
@@ -115,13 +117,28 @@ def _snapshot(report: Report, loop: Loop, fix: bool, case: Case) -> None:
         if view is not None and view.snapshot["tasks"] == fresh:
             report.ok(f"{path} agrees with the ledger")
         else:
-            report.warn(f"{path} is behind the ledger; the next command renews it")
+            report.warn(f"{path} is behind the ledger; the next command renews it, or {FIX}")
+    _progress(report, loop, fix)
     if fix:
         prepare(loop.root)
         with loop.writing():
             loop.write_snapshot()
         case.follow(loop)
         report.ok("derived files rebuilt: workflow-state.json, PROGRESS.md")
+
+
+def _progress(report: Report, loop: Loop, fix: bool) -> None:
+    path = os.path.join(loop.root, loops.PROGRESS)
+    if os.path.lexists(path) and not os.path.isfile(path):
+        report.warn(f"{path} is no file, so progress is not written there: remove it")
+        return
+    try:
+        text = atomic.read(path, loops.LARGEST).decode("utf-8", "replace")
+    except OSError:
+        text = ""
+    if text != outline.progress(loop.state) and not fix:
+        what = "is behind the ledger" if text else "is missing"
+        report.warn(f"{path} {what}; the next command that records something renews it, or {FIX}")
 
 
 def _leftovers(report: Report, loop: Loop, case: Case) -> None:
@@ -172,9 +189,6 @@ def _writable(report: Report, loop: Loop) -> None:
         if os.path.lexists(path) and not good:
             way_out = "give write access, or move it away"
             report.damage(f"{path} is no {kind} that can be written: {way_out}")
-    progress = os.path.join(loop.root, "PROGRESS.md")
-    if os.path.lexists(progress) and not os.path.isfile(progress):
-        report.warn(f"{progress} is no file, so progress is not written there: remove it")
 
 
 def _ownership(report: Report, loop: Loop, case: Case) -> None:

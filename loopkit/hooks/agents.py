@@ -174,4 +174,4 @@ def _used(call: Call, found: loops.View) -> dict:
         return {}
     from ..store import transcript
 
-    return transcript.since_last(found.session, path)
+    return transcript.since_last(found.session, path, call.now)

@@ -47,10 +47,8 @@ def sync(found: loops.View, folder: str, call: Call) -> loops.View | None:
 
         project.record(found, call, *lines, table=LOOP)
         mark.move(True)
-        fresh = loops.view(found.root)
-        if fresh is not None:
-            loops.write_snapshot(found.root, fresh.snapshot)
-        return fresh
+        loops.renew(found.root, found.name)
+        return loops.view(found.root)
     finally:
         lock.release()
 

@@ -75,7 +75,7 @@ def _bind(found: loops.View, session_id: str, source: object, call: Call) -> loo
     if heir:
         from ..store import transcript
 
-        data.update(transcript.unread(place.config_dir(call.env), session))
+        data.update(transcript.unread(place.config_dir(call.env), session, call.now))
         home, out = agents.folder(found), found.snapshot["out"]
         started = [name for name in out if answers.started(home, name)]
         data["same_client"] = not all(answers.given(home, name) for name in started)

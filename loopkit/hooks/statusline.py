@@ -15,4 +15,4 @@ def handle(call: Call) -> str:
     if found is None:
         return ""
     mine = found.session.owner == project.session_id(call) != ""
-    return announce.line(found.name, found.snapshot, found.session, mine, call.now)
+    return announce.line(found.name, found.snapshot, found.session, mine)

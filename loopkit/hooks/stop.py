@@ -71,7 +71,7 @@ def _last_rows(found: loops.View, call: Call) -> stop.Decision:
             time.sleep(LATE)
         seen, active = _seen(found, call)
         if active or not look:
-            decision = stop.last_rows(found.session, found.snapshot, forced, active, seen, call.now)
+            decision = stop.last_rows(found.session, found.snapshot, forced, active, seen)
         if active or decision.row != 8:
             break
     return _let_go(found, call) or decision if decision.row in (7, 9) else decision
@@ -122,10 +122,8 @@ def _seen(found: loops.View, call: Call) -> tuple:
     from ..store import transcript
 
     session = found.session
-    reading = transcript.of(session, path)
-    seen = {"usage": reading.usage, "offsets": reading.offsets}
-    if reading.usage:
-        seen["message_ids"] = reading.message_ids
+    reading = transcript.of(session, path, call.now)
+    seen = transcript.fields(session, reading)
     seen["transcript_offset"] = {**session.offsets, **reading.offsets}.get(transcript.key(path), 0)
     return seen, reading.active
 

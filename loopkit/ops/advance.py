@@ -273,7 +273,7 @@ class _Run:
         """Agent lines for what nobody works on yet; where all is at work, that."""
         steps = [one for step in steps for one in self._agents(loop, step)]
         fresh = [one for one in steps if not events.is_out(loop.state, kinds.key(one))]
-        used = dispatch.used(self.workspace, loop) if fresh else {}
+        used = self.workspace.unread(loop) if fresh else {}
         over = dispatch.over(loop, used) if fresh else None
         if over is not None:
             self.workspace.change(loop, lambda state: [over])

@@ -1,17 +1,16 @@
 """Dispatching steps to agents: for each a record, a prompt, an agent line and a reply line."""
 
 import os
-import time
 
 from .. import replies
-from ..core.journal import limits, prose
+from ..core.journal import limits, prose, stage
 from ..core.journal.errors import LimitReached
 from ..core.journal.events import Change
 from ..core.journal.state import LoopState
 from ..core.steps import context, due, kinds
 from ..core.steps.kinds import Step
 from ..render import prompts as render
-from ..store import atomic, place, prompts, transcript
+from ..store import atomic, prompts
 from ..store.loop import Loop, unwritable
 from .workspace import Result, Workspace
 
@@ -99,22 +98,18 @@ def shown(workspace: Workspace, path: str) -> str:
 # -- limits
 
 
-def used(workspace: Workspace, loop: Loop) -> dict:
-    """What the session's transcripts gave since they were last looked at, for an event."""
-    return transcript.unread(place.config_dir(workspace.environment), loop.state.session)
-
-
 def over(loop: Loop, used: dict) -> Change | None:
     """The pause that a limit asks for now; None where each has room left."""
     session = loop.state.session
     usd, _, _ = session.cost(used.get("usage"))
-    reached = limits.reached(session.iteration, usd, session.seconds(time.time()), session.most)
+    seconds = session.spent_seconds + used.get("worked", 0)
+    reached = limits.reached(session.iteration, usd, seconds, session.most)
     return ("paused", {"verdict": reached[0], "reason": reached[1]}) if reached else None
 
 
 def check_limits(workspace: Workspace, loop: Loop) -> None:
     """Raises LimitReached, the loop paused, where one is used up."""
-    pause = over(loop, used(workspace, loop))
+    pause = over(loop, workspace.unread(loop))
     if pause is not None:
         workspace.change(loop, lambda state: [pause])
-        raise LimitReached(pause[1]["reason"], "the person decides")
+        raise LimitReached(pause[1]["reason"], stage.raised(loop.state.session))

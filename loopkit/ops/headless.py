@@ -163,7 +163,7 @@ class Driver(drive.Driver):
         changes = self._dispatched(loop, step)
         if changes:
             workspace.change(loop, lambda state: changes)
-        self._asked[step] = name, time.time()
+        self._asked[step] = name, time.monotonic()
         text = f"{prompts.token(name)}\n\n{told}"
         limit = _LONG if step.kind in _CHANGING else _SHORT
         return {
@@ -186,13 +186,13 @@ class Driver(drive.Driver):
     def ended(self, step: Step, answer: Answer) -> None:
         """Keep what an agent answered, and what it cost, whatever came of it."""
         workspace, loop = self._open()
-        name, began = self._asked.pop(step, ("", time.time()))
+        name, began = self._asked.pop(step, ("", time.monotonic()))
         row = {
             "usd": answer.cost if answer.cost is not None and answer.cost >= 0 else None,
             "step": kinds.key(step),
             "outcome": answer.outcome,
             "session": answer.session,
-            "seconds": max(0.0, time.time() - began),
+            "seconds": time.monotonic() - began,
         }
         changes: list[Change] = [("agent_ended", row)]
         path = self._transcript(workspace, answer)
@@ -245,7 +245,7 @@ def _left(loop: Loop, step: Step) -> tuple[float | None, Change | None]:
     usd = state.cost()[0]
     turns, money, seconds = state.most
     most = turns if step.kind in ATTEMPTS else None, money, seconds
-    over = limits.reached(state.iteration, usd, state.seconds(time.time()), most)
+    over = limits.reached(state.iteration, usd, state.spent_seconds, most)
     left = None if money is None else max(0.0, money - usd)
     return left, over and ("paused", {"verdict": over[0], "reason": over[1]})
 

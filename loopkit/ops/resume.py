@@ -1,6 +1,5 @@
 """A loop is gone on with, here."""
 
-import time
 from typing import Any
 
 from ..core.journal import limits, stage, verdict
@@ -180,7 +179,7 @@ def _owner(workspace: Workspace, state: LoopState, token: str, take_over: bool) 
             f"loop {state.name} belongs to session {session.owner}, which is running",
             "ask the person; take it over: loopkit resume --take-over; or leave it there",
         )
-    used = {} if adopted else transcript.unread(place.config_dir(environment), session)
+    used = {} if adopted else transcript.unread(place.config_dir(environment), session, 0)
     row = {
         "session_id": workspace.session,
         "client_pid": place.client_pid(environment),
@@ -200,8 +199,10 @@ def _stand(loop: Loop) -> list[str]:
         f"{view['tasks']['total']} tasks, wave {view['wave']['number']}",
         f"used: {turns} iterations, {hours}, {money}",
     ]
-    seconds = session.seconds(time.time())
-    over = limits.reached(session.iteration, view["spent"]["usd"], seconds, session.most)
+    used = session.iteration, view["spent"]["usd"], session.spent_seconds
+    over = limits.reached(*used, session.most)
     if over:  # it was set below what is spent
-        lines.append(f"a limit is reached, so the session is let go at its next stop: {over[1]}")
+        options = limits.raising(*used, session.most)
+        how = f"raise: loopkit resume {options}"
+        lines.append(f"a limit is reached, so the loop pauses at its next step: {over[1]}; {how}")
     return [*lines, f"goal: {' '.join(state.text.split())[:300]}", *question(state)]

@@ -4,7 +4,7 @@ import os
 import time
 
 from ..core.journal import clock, limits, prose, verdict
-from ..core.journal.session import Session
+from ..core.journal.session import OfTranscripts, Session
 from ..core.journal.state import LoopState
 from ..core.plan import work as tasks
 from ..core.steps import announce, resolution, supervision, waves
@@ -13,7 +13,7 @@ from ..render import QUESTION, files, question, wrapped
 from ..store import loops, place, trust
 from ..store.loop import Loop
 from . import gate
-from .workspace import Result, Workspace, no_loop, not_ours
+from .workspace import AGAIN, Result, Workspace, no_loop, not_ours
 
 #: Reviews of waves that are told one by one.
 SHOWN_REVIEWS = 4
@@ -23,13 +23,15 @@ def status(workspace: Workspace, words: str = "", asked: bool = False) -> Result
     """Where the loop that the words mean stands, or the active one. asked: by the person, so that
     nothing in it is to be run."""
     loop = meant(workspace, words) if words else workspace.loop()
+    if loop.ours and loop.state.session.status == verdict.RUNNING:  # shown, and recorded by others
+        OfTranscripts(workspace.unread(loop)).add(loop.state.session)
     snapshot = snapshots.build(loop.state, loop.offset)
     if words and loop.state.session.status not in verdict.FINAL:
         active = loops.view(loop.root)
         if active is not None and active.name != loop.name:
             snapshot["next"] = f"loopkit resume {loop.name}"
     lines = [
-        line if line.startswith(("next: ", QUESTION)) else wrapped(line)
+        line if line.startswith(("next: ", AGAIN, QUESTION)) else wrapped(line)
         for line in _lines(workspace, loop, snapshot, asked)
     ]
     state = loop.state
@@ -42,7 +44,6 @@ def status(workspace: Workspace, words: str = "", asked: bool = False) -> Result
         "course": files.batches(state),
         "execution": supervision.execution(state),
         "supervision": supervision.record(state),
-        "spent": {**row["spent"], "seconds": state.session.seconds(time.time())},
     }
     return Result(None, "\n".join(lines), row)
 
@@ -113,7 +114,7 @@ def figures(session: Session, snapshot: dict) -> tuple[str, str, str]:
     return (
         limits.of(session.iteration, most["iterations"]),
         limits.of(f"${usd:.2f}", dollars),
-        limits.of(clock.human(session.seconds(time.time())), hours),
+        limits.of(clock.human(session.spent_seconds), hours),
     )
 
 
@@ -146,12 +147,16 @@ def _lines(workspace: Workspace, loop: Loop, snapshot: dict, asked: bool) -> lis
 def _onward(session: Session, snapshot: dict, asked: bool) -> str:
     """What comes next: a line to run, or words for the person."""
     if not asked:
-        return f"next: {snapshot['next']}"
+        word = AGAIN if session.status == verdict.PAUSED else "next: "
+        return word + snapshot["next"]
     waits = announce.waited(snapshot, session)
     if not waits and session.free:
         waits = "since you spoke"
     if waits:
-        return f"It waits for you ({waits}); /loop:resume goes on. ({announce.WAYS})"
+        options = ""
+        if session.status == verdict.PAUSED:
+            options = snapshot["next"].removeprefix("loopkit resume")
+        return f"It waits for you ({waits}); /loop:resume{options} goes on. ({announce.WAYS})"
     return f"It goes on by itself. ({announce.WAYS})"
 
 

@@ -10,7 +10,6 @@ import difflib
 import json
 import os
 import shlex
-import time
 
 from ..core.journal.errors import Damaged, Refused
 from ..core.steps import announce
@@ -37,7 +36,7 @@ def line(workspace: Workspace, given: dict) -> Result:
     if found is None:
         return Result(None, "", {"line": ""})
     mine = found.session.owner == _session(workspace, given) != ""
-    text = announce.line(found.name, found.snapshot, found.session, mine, time.time())
+    text = announce.line(found.name, found.snapshot, found.session, mine)
     return Result(None, text, {"line": text})
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ..core.journal import prose, stage, verdict
 from ..core.journal.errors import Damaged, LoopError, NotYet, Refused, UsageFault
 from ..core.journal.events import Change
+from ..core.journal.session import LetGo
 from ..core.journal.state import LoopState
 from ..core.plan.events import HAND, OfAgent
 from ..core.steps import due
@@ -19,6 +20,10 @@ from ..store.loop import Loop
 
 if TYPE_CHECKING:
     from ..store.origin import Origin
+
+
+#: How the line begins that lets a paused loop go on.
+AGAIN = "to go on, if the person says so: "
 
 
 class Result(NamedTuple):
@@ -57,7 +62,7 @@ class Result(NamedTuple):
         row = {"loop": state.name, "stage": state.stage, **self.data, "said": text, "next": steps}
         # a paused loop waits for a person: no line that would be followed unasked
         waits = self.steps is None and session.status == verdict.PAUSED
-        word = "to go on, if the person says so: " if waits else "next: "
+        word = AGAIN if waits else "next: "
         body, lines = text.rstrip("\n"), [word + step for step in steps]
         if waits:
             from ..core.steps import announce
@@ -316,27 +321,38 @@ class Workspace:
                 self._check_owner(loop)
             changes = decide(state, *arguments, **named)
             for kind, data in changes:
-                if issubclass(LOOP.known(kind) or object, OfAgent):
+                known = LOOP.known(kind) or object
+                if issubclass(known, OfAgent):
                     data.update(self.source)
+                elif issubclass(known, LetGo):
+                    data.update(self.unread(loop))
             loop.record([*changes, *stage.asked_again(loop.state, changes)], self.by)
             if not changes:  # what was recorded by somebody who died then may be missing in it
                 loop.write_snapshot()
         self.follow(loop)
         return changes
 
+    def unread(self, loop: Loop) -> dict:
+        """What the loop's session has used since its transcripts were looked at, for an event; of
+        one that lives up to now."""
+        from ..store import transcript
+
+        session = loop.state.session
+        now = time.time() if place.alive(session.owner_pid) else 0
+        return transcript.unread(place.config_dir(self.environment), session, now)
+
     def follow(self, loop: Loop) -> None:
         """Write what is derived: PROGRESS.md, files, native list. Fails no command."""
-        from ..render import files
+        from ..core.plan import outline
 
         if os.path.isdir(os.path.join(place.config_dir(self.environment), "tasks")):
             from ..store import mirror
 
             mirror.follow(loop, self.environment)  # it may take in what Claude added
-        text = files.progress(loop.state).encode("utf-8", "replace")
         try:
-            atomic.write(os.path.join(loop.root, "PROGRESS.md"), text)
+            loops.write_progress(loop.root, outline.progress(loop.state))
         except OSError as error:
-            self.note(f"PROGRESS.md not written: {error.strerror}")
+            self.note(f"{loops.PROGRESS} not written: {error.strerror}")
         _write_derived(loop, self.note)
 
 

@@ -1,9 +1,9 @@
-"""The files that follow a loop's state, each bounded whatever anything is called: PROGRESS.md for
-people, and in the loop's folder context.md, plan.md and loop-state.md."""
+"""The files in a loop's folder that follow its state, each bounded whatever anything is called:
+context.md, plan.md and loop-state.md."""
 
 from __future__ import annotations
 
-from ..core.journal import prose, verdict
+from ..core.journal import prose
 from ..core.journal import task as tasks
 from ..core.journal.parts import FAILED, INITIALIZING, PASSED, PROGRESSING, TASK_BLOCKED, Batch
 from ..core.journal.state import LoopState
@@ -11,74 +11,6 @@ from ..core.journal.task import Task
 from ..core.plan import outline
 from ..core.steps import attempts
 from . import decisions, first, line
-
-# -- PROGRESS.md
-
-
-def progress(state: LoopState) -> str:
-    """The loop for people (rule: PROGRESS.md)."""
-    session = state.session
-    number = len(state.waves)
-    usd, tokens, unpriced = session.cost()
-    rows: dict[str, list[str]] = {name: [] for name in ("done", "running", "waiting", "blocked")}
-    for task in state.tasks.values():
-        name, note = _progress_of(state, task)
-        subject = prose.clean(task.subject, 200)
-        rows[name].append(f"{task.id}: {subject}{note}")
-    count = max(number, number + _layers(state) - (state.wave is not None))
-    cost = f"{tokens} tokens (no price for {', '.join(unpriced)})" if unpriced else f"${usd:.2f}"
-    if session.limit_usd is not None and not unpriced:
-        cost += f"/${session.limit_usd:g}"
-    spent = f"Iteration {session.iteration} | Cost: {cost}"
-    title = prose.clean(state.text.splitlines()[0] if state.text else "", 120)
-    lines = [f"# Loop Progress: {title}", f"**Status:** Wave {number} of {count} | {spent}"]
-    if session.status not in (verdict.RUNNING, verdict.COMPLETED):
-        why = prose.clean(session.reason, 300)
-        lines += [f"**{session.status.capitalize()}**" + (f": {why}" if why else "")]
-    in_waves = {task.wave for task in state.tasks.values() if task.status == tasks.COMPLETED}
-    waves = ", ".join(map(str, sorted(wave for wave in in_waves if type(wave) is int)))
-    lines += [f"## ✅ Completed (Wave {waves})" if rows["done"] else "## ✅ Completed"]
-    lines += [f"- [x] {row}" for row in rows["done"]]
-    lines += [f"## 🔄 In Progress (Wave {number})" if rows["running"] else "## 🔄 In Progress"]
-    lines += [f"- [ ] {row} (loop:coder)" for row in rows["running"]]
-    lines += [f"## ⏳ Pending (Wave {number + 1}+)" if rows["waiting"] else "## ⏳ Pending"]
-    lines += [f"- [ ] {row}" for row in rows["waiting"]]
-    if rows["blocked"]:
-        lines += ["## ⛔ Blocked", *[f"- [ ] {row}" for row in rows["blocked"]]]
-    stuck = sum(task.stuck_count for task in state.tasks.values())
-    asked = f"Yes ({len(state.panels)})" if state.panels else "No"
-    lines += [
-        "## 📊 Metrics",
-        f"- Tasks: {len(rows['done'])}/{len(state.tasks)} complete",
-        f"- Stuck count: {stuck}",
-        f"- Counsel consulted: {asked}",
-    ]
-    return "\n".join(lines) + "\n"
-
-
-def _layers(state: LoopState) -> int:
-    """How many waves the open tasks need."""
-    try:
-        return len(outline.waves({name: state.tasks[name].blocked_by for name in state.open}))
-    except ValueError:
-        return 0
-
-
-def _progress_of(state: LoopState, task: Task) -> tuple[str, str]:
-    """(the section that lists a task, what is said of it there)."""
-    if task.status in (tasks.COMPLETED, tasks.IN_PROGRESS):
-        return "done" if task.status == tasks.COMPLETED else "running", ""
-    if tasks.is_blocked_outside(task):
-        return "blocked", f" ({task.block_kind}: {prose.clean(task.block_text, 200)})"
-    waits = [name for name in task.blocked_by if name in state.open]
-    if waits:
-        return "waiting", f" (blocked by {', '.join(waits)})"
-    if task.status == tasks.FAILED:
-        return "waiting", " (failed, to be split)"
-    if task.block_kind == tasks.SPLIT:
-        return "waiting", " (split into smaller tasks)"
-    return "waiting", f" (failed {task.attempts}×)" if task.attempts else ""
-
 
 # -- context.md
 

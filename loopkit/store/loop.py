@@ -159,8 +159,15 @@ class Loop:
         them can be read. known: one that was opened before; where it is that still, it takes in
         what is new and is given again."""
         loop = cls._of_snapshot(root, known)
-        if loop is not None:
-            return loop
+        if loop is None:
+            loop = cls._of_journals(root)
+            if loop is not None and loop.ours:  # nothing is written for an untrusted loop
+                loop.write_snapshot()
+        return loop
+
+    @classmethod
+    def _of_journals(cls, root: str) -> Loop | None:
+        """The same by the journals alone; nothing is written."""
         try:
             name = loops.active(root)
         except OSError as error:
@@ -168,10 +175,12 @@ class Loop:
         if name is None:
             damaged = loops.names(root)
             return cls(root, damaged[-1]) if damaged else None  # says what is wrong with it
-        loop = cls(root, name)
-        if loop.ours:  # nothing is written for an untrusted loop
-            loop.write_snapshot()
-        return loop
+        return cls(root, name)
+
+    @classmethod
+    def looked_at(cls, root: str) -> Loop | None:
+        """As `active`; nothing is written."""
+        return cls._of_snapshot(root, None) or cls._of_journals(root)
 
     @classmethod
     def _of_snapshot(cls, root: str, known: Loop | None) -> Loop | None:

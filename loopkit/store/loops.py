@@ -18,7 +18,7 @@ TYPE_CHECKING = False  # as in typing, whose import a hook would pay for each ti
 if TYPE_CHECKING:
     from ..core.journal.state import LoopState
 
-SNAPSHOT = "workflow-state.json"
+SNAPSHOT, PROGRESS = "workflow-state.json", "PROGRESS.md"
 #: Bytes of a snapshot at the most; of an untrusted journal, and how many of these are looked at: a
 #: hook has seconds.
 LARGEST, GLANCE, MOST_UNTRUSTED = 1 << 25, 1 << 20, 20
@@ -75,6 +75,11 @@ def write_snapshot(root: str, snapshot: dict) -> None:
     """Write the snapshot atomically; raises OSError."""
     text = json.dumps(snapshot, ensure_ascii=True, indent=1)
     atomic.write(os.path.join(root, SNAPSHOT), (text + "\n").encode())
+
+
+def write_progress(root: str, text: str) -> None:
+    """Write the loop for people atomically; raises OSError."""
+    atomic.write(os.path.join(root, PROGRESS), text.encode("utf-8", "replace"))
 
 
 def view(root: str, most: int = journal.LARGEST) -> View | None:
@@ -152,12 +157,17 @@ def again(found: View) -> Session | None:
 
 
 def renew(root: str, name: str) -> None:
-    """Write a loop's snapshot anew from its journal; it is derived, so a failure loses nothing and
-    is not raised."""
+    """Let snapshot and PROGRESS.md follow a journal to which a hook has written, unless it is too
+    long for one; they are derived, so a failure loses nothing and is not raised."""
+    from ..core.plan import outline
+
     try:
-        found = rebuilt(root, name)
-        if found is not None:
-            write_snapshot(root, found.snapshot)
+        if os.stat(ledger(root, name)).st_size > MOST_FOLDED:
+            return
+        state, tail = fold(root, name)
+        if state.lines:
+            write_snapshot(root, snapshots.build(state, tail.offset))
+            write_progress(root, outline.progress(state))
     except OSError:
         pass
 

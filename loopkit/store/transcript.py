@@ -3,7 +3,8 @@
 Measured on client 2.1.332. One JSON object a line, of many kinds, some very large. An `assistant`
 line holds one content block; the lines of one message repeat its id and its full usage, so each id
 counts once. Subagents have files of their own beside the main one:
-`<session>/subagents/agent-<id>.jsonl`.
+`<session>/subagents/agent-<id>.jsonl`. Time is that up to a message of the model's or a tool's
+result; what ends with a prompt was a wait.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import re
 import stat
 from collections import namedtuple
 
-from ..core.journal import pricing
+from ..core.journal import clock, pricing, working
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,40 +30,91 @@ MOST_TOKENS = 1 << 40
 #: Message ids carried over to the next reading: the lines of a message stand close together.
 CARRIED = 64
 
+#: Bytes at a line's begin that hold its type.
+_HEAD = 1000
+#: Tools whose call waits for the person, and the one whose call is an agent's last.
+_ASKING, _LAST = ("AskUserQuestion", "ExitPlanMode"), "SubagentHandback"
+
 #: active: a tool was called · usage: {model: figures as in pricing.COUNTED, at least the first
 #: four} · offsets: {file name: bytes read} of the files that grew · message_ids: the newest ids, to
-#: be submitted next time.
-Reading = namedtuple("Reading", "active usage offsets message_ids")
+#: be submitted next time · worked: seconds in which anything was at work · clock: as
+#: `working.Times` goes on with it.
+Reading = namedtuple("Reading", "active usage offsets message_ids worked clock")
 
 
 class _Count:
-    def __init__(self, seen: list, since: str) -> None:
+    def __init__(self, seen: list, since: str, times: working.Times) -> None:
         self.seen = dict.fromkeys(seen)
         self.since = since[:19]
+        self.times = times
         self.usage: dict = {}
-        self.active = False
+        self.active = self.is_older = self.is_over = False
+
+    def begin(self, file: str) -> None:
+        """The lines that follow are those of another file."""
+        self.times.begin(file)
+        self.is_older, self.is_over = bool(self.since), False
 
     def line(self, line: bytes) -> None:
-        """Take one line into account; whatever is not an assistant's message changes nothing."""
+        """Take one line into account: a message of the model's, a prompt, a tool's result."""
+        if b'"assistant"' in line and self._message(line):
+            return
+        head = line[:_HEAD]
+        if b'"user"' in head:
+            self._given(line)
+        elif b'"attachment"' in head and not self.times.is_busy:  # of a hook that held the session
+            self._at(_stamp(line), False, False)
+
+    def _at(self, at: str, ends: bool, begins: bool, most: int = working.MOST_GAP) -> bool:
+        """Take the time of a line into account; False where it is older than the loop. Lines are
+        in the order in which they were written, whatever the clock said."""
+        self.is_older = self.is_older and at < self.since
+        if not self.is_older and (second := clock.epoch(at)):
+            self.times.line(second, ends, begins, most)
+        return not self.is_older
+
+    def _given(self, line: bytes) -> None:
+        """A prompt, or what a tool gave."""
+        is_result = b'"type":"tool_result"' in line or b'"type": "tool_result"' in line
+        ends = is_result and self.times.is_busy
+        begins = not self.is_over and b'"[Request interrupted by user' not in line
+        most = working.MOST_ASKED if b'"source":"user_' in line else working.MOST_GAP
+        self._at(_stamp(line), ends, begins, most)
+
+    def _message(self, line: bytes) -> bool:
+        """A message of the model's; whether it is one."""
         try:
             record = json.loads(line.decode("utf-8", "replace"))
-            before = str(record.get("timestamp") or "~")[:19] < self.since
-            if record["type"] != "assistant" or before:
-                return
+            if record["type"] != "assistant":
+                return False
             message = record["message"]
-            content = message.get("content")
-            if not self.active and type(content) is list:
-                blocks = (block for block in content if type(block) is dict)
-                self.active = any(block.get("type") == "tool_use" for block in blocks)
-            name, model, usage = message["id"], message["model"], message["usage"]
-            if not type(name) is type(model) is str or name in self.seen or model == "<synthetic>":
-                return
-            self.seen[name] = None
-            if usage.get("speed") == "fast":
-                model += pricing.FAST
-            self.usage[model] = pricing.add(self.usage.get(model, ()), _figures(usage))
+            blocks = message.get("content")
+            blocks = [one for one in blocks if type(one) is dict] if type(blocks) is list else ()
+            calls = [block.get("name") for block in blocks if block.get("type") == "tool_use"]
+            self.is_over = _LAST in calls
+            waits = self.is_over or any(name in _ASKING for name in calls)
+            begins = not waits and message.get("stop_reason") in ("tool_use", None)
+            if self._at(str(record.get("timestamp") or "~")[:19], True, begins):
+                self.active = self.active or bool(calls)
+                self._use(message)
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-            pass
+            return False
+        return True
+
+    def _use(self, message: dict) -> None:
+        name, model, usage = message["id"], message["model"], message["usage"]
+        if not type(name) is type(model) is str or name in self.seen or model == "<synthetic>":
+            return
+        self.seen[name] = None
+        if usage.get("speed") == "fast":
+            model += pricing.FAST
+        self.usage[model] = pricing.add(self.usage.get(model, ()), _figures(usage))
+
+
+def _stamp(line: bytes) -> str:
+    """When a line was written, as in its record; "" without one."""
+    begin = line.find(b'"timestamp"') + 11
+    return line[begin : begin + 24].lstrip(b': "')[:19].decode("ascii", "replace")
 
 
 _KINDS = ("input", "output", "cache_creation_input", "cache_read_input")
@@ -98,25 +150,31 @@ def read(
     since: str = "",
     extra: tuple = (),
     most: int = MOST,
+    times: dict | None = None,
+    now: float = 0,
 ) -> Reading:
     """What happened in a session's transcript and those of its subagents after `offsets`.
 
     path: the main transcript · offsets: {file name: bytes read before} · message_ids: from the
     reading before · since: UTC stamp, earlier messages do not count (a conversation before the
     loop) · extra: further transcripts · most: bytes to read in all; the rest is left for the next
-    time. Files that cannot be read are passed over.
+    time · times: what the reading before gave as `clock` · now: POSIX seconds, 0 where the session
+    is gone, so that nothing is at work any more. Files that cannot be read are passed over.
     """
-    count, grown = _Count(message_ids, since), {}
+    known = working.Times(**(times or {}))
+    count, grown = _Count(message_ids, since, known), {}
     for file in _files(path, extra):
         name = key(file)
         before = offsets.get(name, 0)
         if not before and since:
             before = _older(file, since[:19])
+        count.begin(name)
         after, read_bytes = _read_file(file, before, most, count)
         most -= read_bytes
         if after != before:
             grown[name] = after
-    return Reading(count.active, count.usage, grown, list(count.seen)[-CARRIED:])
+    ids = list(count.seen)[-CARRIED:]
+    return Reading(count.active, count.usage, grown, ids, known.worked(now), known.dump())
 
 
 def find(config: str, session_id: str) -> str:
@@ -130,26 +188,33 @@ def find(config: str, session_id: str) -> str:
     return next((path for path in found if os.path.isfile(path)), "")
 
 
-def of(session: Session, path: str) -> Reading:
-    """What the loop's owner has done since its last look."""
+def of(session: Session, path: str, now: float) -> Reading:
+    """What the loop's owner has done since its last look; now: as in `read`."""
     extra = tuple(file for file in session.subagents.values() if type(file) is str)
-    return read(path, session.offsets, session.message_ids, session.owner_since, extra)
+    known = session.offsets, session.message_ids, session.unread_since
+    return read(path, *known, extra, times=session.clock, now=now)
 
 
-def unread(config: str, session: Session) -> dict:
-    """What the loop's owner has used since its last look: fields for the `owner_changed` that lets
-    it go. A session that was killed or cleared in the middle of a turn never comes to the stop that
-    would count it."""
+def unread(config: str, session: Session, now: float) -> dict:
+    """What the loop's owner has used since its last look: fields for an event. A session that was
+    killed or cleared in the middle of a turn never comes to the stop that would count it."""
     path = find(config, session.owner) if session.owner else ""
-    return since_last(session, path) if path else {}
+    return since_last(session, path, now) if path else {}
 
 
-def since_last(session: Session, path: str) -> dict:
-    """The same of a main transcript: fields for an event; none where nothing was used."""
-    reading = of(session, path)
-    if not reading.usage:
-        return {"offsets": reading.offsets} if reading.offsets else {}
-    return {"usage": reading.usage, "offsets": reading.offsets, "message_ids": reading.message_ids}
+def since_last(session: Session, path: str, now: float) -> dict:
+    """The same of a main transcript."""
+    return fields(session, of(session, path, now))
+
+
+def fields(session: Session, reading: Reading) -> dict:
+    """What of a reading belongs into an event; {} where nothing has happened since."""
+    given = {"usage": reading.usage, "offsets": reading.offsets, "worked": reading.worked}
+    if reading.usage:
+        given["message_ids"] = reading.message_ids
+    if reading.clock != session.clock:
+        given["clock"] = reading.clock
+    return {name: value for name, value in given.items() if value or name == "clock"}
 
 
 def key(path: str) -> str:
@@ -330,8 +395,7 @@ def _read_file(path: str, offset: int, most: int, count: _Count) -> tuple:
                 total += len(piece)
                 whole, end, rest = (rest + piece).rpartition(b"\n")
                 for line in whole.split(b"\n"):
-                    if b'"assistant"' in line:
-                        count.line(line)
+                    count.line(line)
                 offset += len(whole + end)
                 if len(rest) > LONGEST_LINE:
                     offset += len(rest)  # its end, when it comes, is no JSON and says nothing

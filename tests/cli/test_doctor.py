@@ -1029,6 +1029,10 @@ def test_fix_rebuilds_derived_files_only(healthy: Project, plant: Callable) -> N
     plant(healthy)
     (healthy.root / "PROGRESS.md").unlink()
     ledger = healthy.ledger.read_bytes()
+    before = healthy.files()
+    code, rows = examine(healthy)
+    assert found(rows, "note", "PROGRESS.md is missing") and found(rows, "note", "doctor --fix")
+    assert code == 0 and healthy.files() == before, "it only looks"
     assert "derived files rebuilt" in healthy.lk("doctor", "--fix").out
     assert healthy.ledger.read_bytes() == ledger
     assert healthy.progress.startswith("# Loop Progress: ")

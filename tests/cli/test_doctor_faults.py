@@ -64,7 +64,7 @@ def a_line_is_changed(project: Project) -> None:
         (settings_are_wrong, 1, "fault", "max_idle_stops is 99"),
         (settings_are_no_toml, 1, "fault", "config.toml: "),
         (progress_is_a_folder, 0, "note", "PROGRESS.md is no file"),
-        (snapshot_is_a_folder, 0, "note", "it cannot be rebuilt"),
+        (snapshot_is_a_folder, 0, "note", "workflow-state.json is no file; remove it"),
     ],
     ids=lambda value: value.__name__ if callable(value) else "",
 )

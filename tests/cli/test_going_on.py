@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -261,8 +260,8 @@ def test_a_limit_set_below_what_is_spent_says_so(project: Project) -> None:
     assert "a limit is reached" not in project.ok("resume", "--usd", "30").out
     said = project.ok("resume", "--usd", "1").out
     assert (
-        "a limit is reached, so the session is let go at its next stop: $" in said
-        and "--usd +1" in said
+        "a limit is reached, so the loop pauses at its next step: $" in said
+        and "raise: loopkit resume --usd +" in said
     )
 
 
@@ -490,18 +489,14 @@ def test_a_loop_that_ends_impossible_says_so(project: Project) -> None:
 
 
 def test_after_a_limit_the_next_step_raises_it(project: Project) -> None:
+    """With every limit that is reached; the line works as it is printed."""
     project.planned()
-    stop_at(project, "limit_iterations")
-    assert (
-        project.ok("status")
-        .out.splitlines()[-1]
-        .startswith("next: loopkit resume --iterations <+25")
-    )
-
-
-def test_time_runs_on_in_every_view(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    project.start()
-    real = time.time
-    monkeypatch.setattr(time, "time", lambda: real() + 65)
-    assert project.status["spent"]["seconds"] >= 65
-    assert "1 min" in project.ok("resume").out
+    dollars = {"claude-sonnet-5": [1_000_000, 10_000_000, 0, 0]}
+    stop_at(project, "limit_time", usage=dollars, worked=9 * 3600)
+    last = project.ok("status").out.splitlines()[-1]
+    assert last.startswith("to go on, if the person says so: loopkit resume --time +12h --usd +")
+    refused = project.lk("next")
+    assert refused.exit in (0, 75) and "loopkit resume --time +12h --usd +" in refused.out
+    project.ok(*last.partition("loopkit ")[2].split())
+    assert project.status["status"] == "running"
+    assert "paused" not in project.ok("next").out

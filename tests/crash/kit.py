@@ -263,8 +263,8 @@ def mirrored(project: Project, session: str = "session-one") -> dict[str, str]:
 def whole(project: Project) -> None:
     """Nothing is half done: the ledger can be read, no id stands twice, what is derived says what
     the ledger says."""
+    from loopkit.core.plan import outline
     from loopkit.core.steps import snapshot as snapshots
-    from loopkit.render import files
     from loopkit.store import journal, loops
     from loopkit.store.loop import Loop
 
@@ -277,5 +277,5 @@ def whole(project: Project) -> None:
     assert len(added) == len(set(added)), added
     there = loops.read_snapshot(root)
     assert there is not None and there == snapshots.build(loop.state, loop.offset)
-    assert project.progress == files.progress(loop.state)
+    assert project.progress == outline.progress(loop.state)
     assert leftovers(project) == []

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from loopkit.core.journal.clock import stamp
 from loopkit.store import atomic, loops
 from loopkit.store.loop import Loop
-from tests.cli.kit import S1, Project, task
-from tests.crash.test_kill import stop
+from tests.cli.kit import S1, Answer, Project, task
+from tests.crash.test_kill import hook
+from tests.hooks.test_stop import TOOL, assistant
 
 YEAR = 365 * 86400
 
@@ -23,37 +26,68 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> dict:
     return state
 
 
+def transcript(project: Project) -> Path:
+    """Of the session S1."""
+    return Path(project.environment["HOME"], ".claude", "projects", "p", f"{S1}.jsonl")
+
+
+def stop(project: Project) -> Answer:
+    path = str(transcript(project))
+    return hook(project, "stop", stop_hook_active=False, background_tasks=[], transcript_path=path)
+
+
+@pytest.fixture
+def works(project: Project, clock: dict) -> Callable[[int], None]:
+    """`works(seconds)`: the session's model and its tools are at work, as its transcript says."""
+    file = transcript(project)
+    file.parent.mkdir(parents=True)
+
+    def work(seconds: int) -> None:
+        with file.open("a") as lines:
+            while True:
+                lines.write(assistant(f"m{clock['now']}", TOOL, stamp(clock["now"])))
+                if seconds <= 0:
+                    break
+                clock["now"] += min(seconds, 300)
+                seconds -= 300
+
+    return work
+
+
 @pytest.mark.parametrize("back", [3600, YEAR], ids=["an hour", "a year"])
-def test_running_time_counts_on(project: Project, clock: dict, back: int) -> None:
+def test_running_time_counts_on(
+    project: Project, clock: dict, works: Callable[[int], None], back: int
+) -> None:
     project.planned(task("a", "ls"))
-    clock["now"] += 1000
-    project.ok("task", "add", "b", "--verify", "ls")
+    works(1000)
+    assert project.status["spent"]["seconds"] == 1000
+    assert project.status["spent"]["usd"] > 0, "and so does money, of which nothing is recorded"
     clock["now"] -= back
-    project.ok("task", "add", "c", "--verify", "ls")
-    clock["now"] += 500
+    works(500)
     project.ok("pause")
     assert project.snapshot["spent"]["seconds"] == 1500
+    assert sum(usage[1] for usage in project.snapshot["session"]["usage"].values()) == 20 * 8
+    clock["now"] += back
+    works(700)  # the person talks about something else
+    project.ok("resume")
+    works(100)
+    project.ok("pause")
+    assert project.snapshot["spent"]["seconds"] == 1600
 
 
-def test_a_limit_on_time_binds(project: Project, clock: dict) -> None:
+def test_a_limit_on_time_binds(project: Project, clock: dict, works: Callable[[int], None]) -> None:
     project.planned(task("a", "ls"))
     project.ok("resume", "--time", "1h")
+    works(1)
+    assert "additionalContext" in stop(project).out
     clock["now"] -= YEAR
+    works(1800)
     assert "additionalContext" in stop(project).out
-    clock["now"] += 1800
+    clock["now"] += YEAR
     assert "additionalContext" in stop(project).out
-    clock["now"] += 1801
+    works(1801 + 600)
     assert "additionalContext" not in stop(project).out
     assert project.status["verdict"] == "limit_time"
-
-
-def test_lines_written_at_once_cost_no_time(project: Project, clock: dict) -> None:
-    project.planned(task("a", "ls"))
-    for step in (30, -20, 30, -20, 30):
-        clock["now"] += step
-        project.ok("task", "add", f"after {step} at {clock['now']}", "--verify", "ls")
-    project.ok("pause")
-    assert project.snapshot["spent"]["seconds"] == 50
 
 
 def test_order_is_that_of_the_lines(project: Project, clock: dict) -> None:

@@ -23,7 +23,7 @@ from loopkit.core.evidence import proofs
 from loopkit.core.journal.errors import Damaged, LoopError, UsageFault
 from loopkit.core.journal.events import Event, encode
 from loopkit.core.journal.settings import POLICIES
-from loopkit.core.plan import events
+from loopkit.core.plan import events, outline
 from loopkit.core.request import shape
 from loopkit.core.steps import announce, snapshot
 from loopkit.core.steps.events import LOOP
@@ -238,7 +238,7 @@ def book(raw: bytes) -> None:
     assert snapshot.parse(json.dumps(built).encode()) == json.loads(json.dumps(built)), (
         "not read back"
     )
-    check_text(files.progress(state))
+    check_text(outline.progress(state))
     course = files.loop_state(state)
     check_text(course)
     assert len(course.splitlines()) < 50, course

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from loopkit.core.journal import clock
 from loopkit.hooks import dispatch
 from loopkit.store import loops
 from tests.hooks.conftest import S1, S2, Project
@@ -154,7 +155,10 @@ def test_the_time_limit_binds_at_its_second(
 ) -> None:
     project.start()
     project.record("limits_set", seconds=1800)
-    begun = project.session.running_since
+    begun = clock.epoch(project.session.started_at)
+    stamps = [*range(begun, begun + seconds, 500), begun + seconds]
+    lines = [assistant(f"m{at}", TOOL, at=clock.stamp(at)) for at in stamps]
+    project.transcript.write_text("".join(lines))
     assert held(stop(project, begun + seconds)) == (verdict is None)
     assert project.session.verdict == verdict
     if verdict:

@@ -719,7 +719,7 @@ def test_a_limit_ends_the_turn_before_agents_start(going: Going) -> None:
     going.did("limiter")
     paused = going.next()
     assert "the loop is paused: 1 of 1 iterations used" in paused.out and agents(paused) == []
-    assert paused.waits == ["loopkit resume --iterations <+1, if the person agrees>"]
+    assert paused.waits == ["loopkit resume --iterations +1"]
     going.project.ok("resume", "--iterations", "+1")
     assert agents(going.next()) == ["thorough_review-1-1"]
 

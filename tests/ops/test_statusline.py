@@ -76,14 +76,12 @@ def test_work_and_money_are_in_the_line(project: Project) -> None:
 
     class Session:
         status, stage, question, limit_usd = "running", "executing", None, 25.0
+        spent_seconds = 3720
 
         def cost(self) -> tuple:
             return 1.2, 0, []
 
-        def seconds(self, now: float) -> int:
-            return 3720
-
-    said = announce.line("001-a", snapshot, Session(), True, 0)  # type: ignore[arg-type]
+    said = announce.line("001-a", snapshot, Session(), True)  # type: ignore[arg-type]
     assert said.endswith("wave 1, 2 agents at work, $1.20 of $25, 1 h 2 min")
 
 

@@ -88,7 +88,7 @@ def test_the_next_reading_goes_on_where_the_last_one_ended(main: Path) -> None:
     second = read(main, first.offsets, first.message_ids)
     assert second.usage == {"claude-sonnet-5": [3, 50, 7, 1000]} and not second.active
     third = read(main, second.offsets, second.message_ids)
-    assert third == transcript.Reading(False, {}, {}, ["m1", "m2"])
+    assert third == transcript.Reading(False, {}, {}, ["m1", "m2"], 0, {})
 
 
 def test_a_line_without_its_end_waits(main: Path) -> None:
@@ -233,7 +233,7 @@ def test_a_file_that_was_replaced_is_read_anew(main: Path) -> None:
 
 
 def test_files_that_are_not_there_or_cannot_be_read(main: Path, tmp_path: Path) -> None:
-    nothing = transcript.Reading(False, {}, {}, [])
+    nothing = transcript.Reading(False, {}, {}, [], 0, {})
     assert read(main) == nothing
     main.mkdir()
     assert read(main) == nothing
@@ -293,3 +293,103 @@ def test_what_is_older_than_the_loop_is_not_read_however_long_it_is(
     assert reading.active and list(reading.usage) == ["claude-sonnet-5"]
     assert reading.offsets == {main.name: main.stat().st_size}
     assert looked[0] < 12_000_000
+
+
+# -- time: lines as the client (2.1.332) writes them, in seconds after ten
+
+
+def at(second: float) -> str:
+    whole = int(second)
+    return f"2026-12-01T{10 + whole // 3600:02d}:{whole // 60 % 60:02d}:{whole % 60:02d}.500Z"
+
+
+def row(kind: str, second: float, **fields: Any) -> str:
+    head = {"parentUuid": "62af9a86-5dab-46b4-aac9-69babd69abfa", "isSidechain": False}
+    rest = {"timestamp": at(second), "userType": "external", "sessionId": "3f2c"}
+    return json.dumps({**head, "type": kind, **fields, **rest}, separators=(",", ":")) + "\n"
+
+
+def asks(second: float, words: str = 'say "tool_result" and "type":"tool_result"') -> str:
+    return row("user", second, message={"role": "user", "content": words})
+
+
+def says(second: float, stop: str | None = "tool_use", *calls: str) -> str:
+    blocks = [{"type": "tool_use", "id": "t", "name": name, "input": {}} for name in calls]
+    content = blocks or [{"type": "text", "text": "hm"}]
+    message = {"id": f"m{second}", "model": "m", "content": content, "stop_reason": stop}
+    return row("assistant", second, message={**message, "usage": USAGE})
+
+
+def gives(second: float, asked: bool = False, **more: Any) -> str:
+    content = [{"tool_use_id": "t", "type": "tool_result", "content": '"timestamp":"2020-01-01"'}]
+    word = {"decision": "accept", "source": "user_temporary" if asked else "rule"}
+    message = {"role": "user", "content": content}
+    return row("user", second, message=message, permissionDecision=word, **more)
+
+
+def interrupted(second: float) -> str:
+    content = [{"type": "text", "text": "[Request interrupted by user for tool use]"}]
+    return row("user", second, message={"role": "user", "content": content})
+
+
+def held(second: float) -> str:
+    told = {"type": "hook_additional_context", "content": ["Loop 001: executing"]}
+    return row("attachment", second, attachment=told)
+
+
+NOTE = '{"type":"mode","mode":"normal","sessionId":"3f2c"}\n'
+WORK = asks(0) + NOTE + says(4, "tool_use") + says(5, "tool_use", "Bash") + gives(25)
+
+
+@pytest.mark.parametrize(
+    ("lines", "seconds"),
+    [
+        (WORK + says(30, "end_turn") + asks(9000) + says(9010, "end_turn"), 40),
+        (WORK + says(30, "end_turn") + held(31) + says(40, "end_turn"), 39),
+        (WORK + says(30, "tool_use", "Bash") + gives(9000), 630),
+        (WORK + says(30, "tool_use", "Bash") + gives(9000, True), 90),
+        (WORK + says(30, "tool_use", "AskUserQuestion") + gives(9000) + says(9007, "end_turn"), 37),
+        (WORK + says(30, "tool_use", "Bash") + interrupted(40) + asks(90) + says(95, None), 35),
+        (WORK + asks(28) + says(30, "end_turn"), 27),
+    ],
+    ids=["a wait", "a hold", "asleep", "a dialog", "a question", "Esc", "queued words"],
+)
+def test_time_in_which_the_client_works(main: Path, lines: str, seconds: int) -> None:
+    main.write_text(lines)
+    assert read(main).worked == seconds
+    stepwise, clock, offsets, ids = 0, {}, {}, []
+    with main.open("w") as file:
+        for one in lines.splitlines(keepends=True):
+            file.write(one)
+            file.flush()
+            reading = read(main, offsets, ids, times=clock)
+            stepwise, clock, ids = stepwise + reading.worked, reading.clock, reading.message_ids
+            offsets = {**offsets, **reading.offsets}
+    assert stepwise <= seconds, "read line by line, by a session that is gone"
+
+
+def test_an_agent_works_beside_and_is_over_when_it_hands_back(main: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "3f2c" / "subagents"
+    folder.mkdir(parents=True)
+    main.write_text(WORK + says(30, "end_turn"))
+    agent = folder / "agent-a.jsonl"
+    agent.write_text(asks(26) + says(40, "tool_use", "Bash"))
+    now = 1796119200 + 100  # at(100)
+    first = read(main, now=now)
+    assert first.worked == 100 and first.clock["busy"].keys() == {"agent-a.jsonl"}
+    with agent.open("a") as file:
+        file.write(gives(130) + says(150, "tool_use", "SubagentHandback") + gives(151))
+    second = read(main, first.offsets, first.message_ids, times=first.clock, now=now + 500)
+    assert second.worked == 50 and "busy" not in second.clock
+
+
+def test_older_lines_are_not_about_the_loop_but_those_after_a_clock_set_back_are(
+    main: Path,
+) -> None:
+    main.write_text(WORK + says(30, "end_turn") + asks(100) + says(110, "tool_use", "Bash"))
+    first = read(main, since=at(99))
+    assert (first.worked, first.usage["m"][1]) == (10, 50)
+    with main.open("a") as file:
+        file.write(gives(0) + says(20, "tool_use", "Bash") + gives(50))
+    second = read(main, first.offsets, first.message_ids, times=first.clock)
+    assert (second.worked, second.usage["m"][1]) == (50, 50)

@@ -38,44 +38,46 @@ def amount(text: str, now: float | None, kind: str) -> float | None:
 
 
 def reached(iteration: int, usd: float, seconds: float, limits: tuple) -> tuple[str, str] | None:
-    """(verdict, reason) of the first limit reached, else None. `limits`: (iterations, usd,
-    seconds), None for none."""
+    """(verdict of the first limit reached, a reason that names each of them), else None. `limits`:
+    (iterations, usd, seconds), None for none."""
     most, money, time = limits
+    over = []
     if most is not None and iteration >= most:
-        return (
-            verdict.LIMIT_ITERATIONS,
-            f"{iteration} of {most} iterations used; raise: loopkit resume --iterations +{most}",
-        )
+        over.append((verdict.LIMIT_ITERATIONS, f"{iteration} of {most} iterations used"))
     if time is not None and seconds >= time:
-        text = (
-            f"{clock.human(seconds)} of {clock.human(time)} used; raise: loopkit resume --time "
-            f"+{_short(time)}"
-        )
-        return verdict.LIMIT_TIME, text
+        used = f"{clock.human(seconds)} of {clock.human(time)} used"
+        over.append((verdict.LIMIT_TIME, used))
     if money is not None and usd >= money:
-        return (
-            verdict.LIMIT_BUDGET,
-            f"${usd:.2f} of ${money:g} spent; raise: loopkit resume --usd +{money:g}",
-        )
-    return None
+        over.append((verdict.LIMIT_BUDGET, f"${usd:.2f} of ${money:g} spent"))
+    return (over[0][0], ", ".join(reason for _, reason in over)) if over else None
+
+
+#: A raised limit is this many times what is spent at least.
+ROOM = 1.5
+
+
+def raising(iteration: int, usd: float, seconds: float, limits: tuple) -> str:
+    """The options of `resume` that raise each limit reached, in steps of the limit and with room
+    behind what is spent: `--iterations +25 --time +4h`; "" where none is reached."""
+    rows = (
+        ("--iterations", iteration, limits[0], str),
+        ("--time", seconds, limits[2], _short),
+        ("--usd", usd, limits[1], _money),
+    )
+    return " ".join(
+        f"{option} +{shown(max(1, int(-(-spent * ROOM // most)) - 1) * most)}"
+        for option, spent, most, shown in rows
+        if most is not None and spent >= most
+    )
+
+
+def _money(usd: float) -> str:
+    return f"{-(-usd * 100 // 1) / 100:.2f}".rstrip("0").rstrip(".")
 
 
 def of(spent: object, most: object) -> str:
     """`4 of 25`, or `4` where there is no limit."""
     return f"{spent}" if most is None else f"{spent} of {most}"
-
-
-def raising(name: str, most: tuple) -> str:
-    """The command that lifts the limit of a verdict, the amount left to the person; `most` as for
-    `reached`."""
-    turns, money, time = most
-    option = {
-        verdict.LIMIT_ITERATIONS: f"--iterations <+{turns or DEFAULT_ITERATIONS}, if the person "
-        "agrees>",
-        verdict.LIMIT_TIME: f"--time <+{_short(time or DEFAULT_SECONDS)}, if the person agrees>",
-        verdict.LIMIT_BUDGET: f"--usd <+{money or DEFAULT_USD:g}, if the person agrees>",
-    }
-    return f"loopkit resume {option[name]}"
 
 
 def _short(seconds: float) -> str:

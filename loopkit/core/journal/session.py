@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import sys
 
-from . import clock, pricing, verdict
+from . import pricing, verdict
 from .events import Event, EventType, Fields, Table
 
 TYPE_CHECKING = False  # as in typing, whose import a hook would pay for each time
@@ -15,24 +15,20 @@ if TYPE_CHECKING:
 #: Stops held on one and the same progress fingerprint before a loop counts as stalled (rule: Stop,
 #: row 7).
 MAX_IDLE_STOPS = 3
-#: Seconds between two lines of a journal that count at the most: in a longer gap nobody was at
-#: work, the machine slept, or its clock was set.
-MOST_GAP = 1800
-#: Seconds by which a line may be older than the one before it, since two were written at once.
-OVERLAP = 60
 
 
 class Session:
     """Session facts of one loop; changed only by SESSION's events.
 
     token: what the machine that started or adopted the loop knows it by · iteration: counted Stops
-    · limit_*: None for none (USD, seconds) · spent_seconds: running time up to `running_since`
-    (POSIX seconds or None) · reported: USD that agents of headless runs said they cost, whose
-    transcripts are not the owner's · awaiting: a confirmation is open, so no time counts · free:
-    the person has spoken, so the session is let go until a command of the loop · by_word: they
-    said that nobody can be asked, whatever the client says · hold_*: the last hold's fingerprint,
-    how many on it in a row, anything recorded since, transcript bytes seen · offsets: {transcript
-    path: bytes read} · usage: {model: figures as in pricing.COUNTED}.
+    · limit_*: None for none (USD, seconds) · spent_seconds: in which anything was at work ·
+    reported: USD that agents of headless runs said they cost, whose transcripts are not the
+    owner's · awaiting: a confirmation is open · free: the person has spoken, so the session is let
+    go until a command of the loop · by_word: they said that nobody can be asked, whatever the
+    client says · hold_*: the last hold's fingerprint, how many on it in a row, anything recorded
+    since, transcript bytes seen · offsets: {transcript's name: bytes read} · unread_since: the
+    stamp from which on transcripts are about the loop, "" once they were read · clock: as
+    `working.Times` goes on with it · usage: {model: figures as in pricing.COUNTED}.
     """
 
     def __init__(self) -> None:
@@ -54,7 +50,8 @@ class Session:
         self.message_ids: list = []
         self.offsets: dict[str, int] = {}
         self.spent_seconds = 0
-        self.running_since: int | None = None
+        self.clock: dict = {}
+        self.unread_since = ""
         self.question: str | None = None
         self.awaiting = False
         self.free = False
@@ -75,13 +72,6 @@ class Session:
         self.started_at = ""
         self.last_updated = ""
 
-    def seconds(self, now: float) -> int:
-        """Running time in seconds at `now` (POSIX seconds); a clock that went back counts as no
-        time, a longer gap as MOST_GAP."""
-        if not self.running_since:  # 0: its stamp in the journal was damaged
-            return self.spent_seconds
-        return self.spent_seconds + min(MOST_GAP, max(0, int(now) - self.running_since))
-
     def cost(self, unread: dict | None = None) -> tuple:
         """(USD, tokens, models without a price) of all that was used; unread: usage by model that
         is not recorded yet."""
@@ -90,6 +80,11 @@ class Session:
             usage[model] = pricing.add(usage.get(model, ()), figures)
         usd, tokens, unpriced = pricing.cost(usage, self.prices)
         return usd + self.reported, tokens, unpriced
+
+    @property
+    def spent(self) -> tuple[int, float, int]:
+        """(iterations, USD, seconds), as `limits.reached` takes them."""
+        return self.iteration, self.cost()[0], self.spent_seconds
 
     @property
     def most(self) -> tuple:
@@ -109,10 +104,7 @@ class Session:
         return self
 
     def before(self, event: Event) -> None:
-        """Whatever is written counts as activity, and tells the time."""
-        now = clock.epoch(event.at) if self.running_since is not None else 0
-        if now and not 0 < (self.running_since or 0) - now <= OVERLAP:
-            self.spent_seconds, self.running_since = self.seconds(now), now
+        """Whatever is written counts as activity."""
         self.last_updated = event.at
         if event.by != "hook" and event.type != IterationEnded.type:
             self.hold_quiet = False
@@ -121,46 +113,27 @@ class Session:
         """Nothing follows from every event."""
 
 
-def _halt(session: Session, at: str) -> None:
-    if session.running_since is not None:
-        session.spent_seconds = session.seconds(clock.epoch(at))
-        session.running_since = None
+def _read_from(session: Session, at: str) -> None:
+    """Older lines of transcripts are not about the loop."""
+    session.unread_since = at
+    session.clock = {**session.clock, "busy": {}} if session.clock else {}
 
 
-def _go_on(session: Session, at: str) -> None:
+def _go_on(session: Session) -> None:
     if session.status != verdict.RUNNING:  # going on with what runs already is no progress
         session.hold_fingerprint, session.hold_count = "", 0
     session.status = verdict.RUNNING
     session.verdict, session.reason = None, ""
     session.free = False
-    _run(session, at)
 
 
-def _run(session: Session, at: str) -> None:
-    """Let time count from now on, unless it is the person's turn."""
-    asked = session.question is not None or session.awaiting
-    if session.status == verdict.RUNNING and not asked and session.running_since is None:
-        session.running_since = clock.epoch(at)
-
-
-def await_person(session: Session, awaiting: bool, at: str) -> None:
-    """A confirmation has become open, or no longer is."""
-    if awaiting != session.awaiting:
-        session.awaiting = awaiting
-        if awaiting:
-            _halt(session, at)
-        else:
-            _run(session, at)
-
-
-def _end(session: Session, name: str, reason: str, at: str) -> None:
-    """Give the loop a verdict: its status follows from it and its time stops. One that is over
-    keeps its own: this was written by somebody who had not seen the end."""
+def _end(session: Session, name: str, reason: str) -> None:
+    """Give the loop a verdict: its status follows from it. One that is over keeps its own: this was
+    written by somebody who had not seen the end."""
     if session.status in verdict.FINAL:
         return
     session.verdict, session.reason = name, reason
     session.status = verdict.STATUS_OF.get(name, verdict.PAUSED)
-    _halt(session, at)
 
 
 # -- events
@@ -195,9 +168,8 @@ class LoopStarted(EventType):
 
     def fold(self, session: Session) -> None:
         session.token, session.project = self.token, self.project
-        session.started_at = session.owner_since = self.at
+        session.started_at = session.owner_since = session.unread_since = self.at
         session.owner, session.owner_pid = self.session_id, self.client_pid
-        session.running_since = clock.epoch(self.at)
         session.unattended, session.by_word = self.unattended, self.by_word
         settings = self.settings or Settings({})
         session.max_idle_stops, session.prices = settings.max_idle_stops, settings.prices
@@ -227,20 +199,39 @@ class LimitsSet(EventType):
                 setattr(session, "limit_" + name, value)
 
 
+class Clock(Fields):
+    """How far time is counted: the arguments of `working.Times`."""
+
+    to: Count = 0
+    shift: Count = 0
+    busy: dict[str, Count] = {}
+
+
 class OfTranscripts(Fields):
-    """What transcripts gave since they were last looked at: tokens, how far they were read, the
-    newest messages."""
+    """What transcripts gave since they were last looked at: tokens, seconds of work, how far they
+    were read, the newest messages."""
 
     offsets: dict[str, Count] = {}
     usage: dict[str, Figures] = {}
     message_ids: list[Text] | None = None
+    worked: Count = 0
+    clock: Clock | None = None
 
     def add(self, session: Session) -> None:
+        session.spent_seconds += self.worked
+        if self.clock is not None:
+            fields = Clock.fields()
+            session.clock = {name: getattr(self.clock, name) for name in fields}
         if self.offsets:
             session.offsets = {**session.offsets, **self.offsets}
+            session.unread_since = ""
         for model, figures in self.usage.items():
             session.usage[model] = pricing.add(session.usage.get(model, ()), figures)
         session.message_ids = self.message_ids or session.message_ids
+
+
+class LetGo(OfTranscripts):
+    """An event that lets the session go: what it used belongs to the loop up to here."""
 
 
 class AgentsDispatched(OfTranscripts, EventType):
@@ -263,10 +254,12 @@ class AgentEnded(EventType):
 
     alone = True
     usd: Amount | None = None
-    also = {"Text": "step outcome session", "Amount": "seconds"}
+    seconds: Amount = 0
+    also = {"Text": "step outcome session"}
 
     def fold(self, session: Session) -> None:
         session.reported += self.usd or 0
+        session.spent_seconds += int(self.seconds)
 
 
 class IterationEnded(OfTranscripts, EventType):
@@ -292,7 +285,7 @@ class IterationEnded(OfTranscripts, EventType):
             session.last_hold_offset = self.transcript_offset
             forget(session, BESIDE)
         if self.verdict:
-            _end(session, self.verdict, self.reason, self.at)
+            _end(session, self.verdict, self.reason)
 
 
 class StageMoved(EventType):
@@ -308,7 +301,6 @@ class QuestionAsked(EventType):
 
     def fold(self, session: Session) -> None:
         session.question = self.text
-        _halt(session, self.at)
 
 
 class QuestionAnswered(EventType):
@@ -317,19 +309,18 @@ class QuestionAnswered(EventType):
     def fold(self, session: Session) -> None:
         session.question = None
         session.free = False
-        _run(session, self.at)
 
 
-class Paused(EventType):
+class Paused(LetGo, EventType):
     alone = True
     verdict: Text | None = None
     reason: Text = ""
 
     def fold(self, session: Session) -> None:
+        self.add(session)
         if session.status not in verdict.FINAL:
             session.status = verdict.PAUSED
             session.verdict, session.reason = self.verdict, self.reason
-            _halt(session, self.at)
 
 
 class Resumed(EventType):
@@ -343,7 +334,9 @@ class Resumed(EventType):
 
     def fold(self, session: Session) -> None:
         if session.status not in verdict.FINAL:
-            _go_on(session, self.at)
+            if session.status != verdict.RUNNING:
+                _read_from(session, self.at)
+            _go_on(session)
             session.failure = None
             forget_guides(session)
 
@@ -365,6 +358,7 @@ class OwnerChanged(OfTranscripts, EventType):
         forget(session, WAITS)
         if session.owner != self.session_id:  # else it goes on with its transcript
             session.owner_since, session.by_word = self.at, False
+            _read_from(session, self.at)
         session.owner, session.owner_pid = self.session_id, self.client_pid
         if self.unattended is not None:
             session.unattended = self.unattended
@@ -476,33 +470,36 @@ class AttemptsReset(EventType):
 
     def fold(self, session: Session) -> None:
         if session.status == verdict.FAILED:
-            _go_on(session, self.at)
+            _go_on(session)
 
 
-class LoopCompleted(EventType):
+class LoopCompleted(LetGo, EventType):
     reason: Text = ""
     also = {"Text": "card"}
 
     def fold(self, session: Session) -> None:
+        self.add(session)
         if session.status not in verdict.FINAL:
             session.stage = "complete"
-            _end(session, verdict.ACHIEVED, self.reason, self.at)
+            _end(session, verdict.ACHIEVED, self.reason)
 
 
-class LoopFailed(EventType):
+class LoopFailed(LetGo, EventType):
     reason: Text = ""
     also = {"Text | None": "verdict"}
 
     def fold(self, session: Session) -> None:
-        _end(session, verdict.IMPOSSIBLE, self.reason, self.at)
+        self.add(session)
+        _end(session, verdict.IMPOSSIBLE, self.reason)
 
 
-class LoopCancelled(EventType):
+class LoopCancelled(LetGo, EventType):
     alone = True
     reason: Text = ""
 
     def fold(self, session: Session) -> None:
-        _end(session, verdict.CANCELLED, self.reason, self.at)
+        self.add(session)
+        _end(session, verdict.CANCELLED, self.reason)
 
 
 #: What a session folds. Types that are `alone` need no task and leave the snapshot's next step as

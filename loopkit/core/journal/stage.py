@@ -11,6 +11,7 @@ from .events import STAGES, Change
 
 TYPE_CHECKING = False  # as in typing, whose import a hook would pay for each time
 if TYPE_CHECKING:
+    from .session import Session
     from .state import LoopState
 
 INTENT, SHAPE, DECOMPOSE, EXECUTING, REVIEW, COMPLETE = STAGES
@@ -184,7 +185,7 @@ def running(state: LoopState) -> None:
         named = f" ({session.verdict})" if session.verdict else ""
         what = f"loop {state.name} is paused{named}: {session.reason or verdict.BY_HAND}"
         if session.verdict in verdict.LIMITS:
-            raise LimitReached(what)
+            raise LimitReached(what, raised(session))
         raise Refused(what, "next: loopkit resume", code="loop_paused")
     if session.question is not None:
         raise Refused(
@@ -192,6 +193,14 @@ def running(state: LoopState) -> None:
             'next: loopkit answer "<text>"',
             code="question_open",
         )
+
+
+def raised(session: Session) -> str:
+    """What lets a loop go on that is at its limits."""
+    from . import limits  # reached now and then
+
+    options = limits.raising(*session.spent, session.most)
+    return f"if the person agrees: loopkit resume {options}".rstrip()
 
 
 def move(state: LoopState, to: str) -> Change:

@@ -29,7 +29,6 @@ from .session import (
     Paused,
     Resumed,
     Session,
-    await_person,
 )
 from .task import Evidence, Task
 
@@ -207,7 +206,7 @@ class LoopState:
 
     def after(self, event: Event) -> None:
         """A confirmation may have become open, or no longer be."""
-        await_person(self.session, stage.unconfirmed(self) is not None, event.at)
+        self.session.awaiting = stage.unconfirmed(self) is not None
 
     def add(self, task: Task) -> None:
         """A new task; every counter follows."""

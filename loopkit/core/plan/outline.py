@@ -10,7 +10,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from ..journal import parts
+from ..journal import parts, prose, verdict
+from ..journal import task as tasks
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -126,3 +127,88 @@ def waves(blocked_by: Mapping[str, Sequence[str]]) -> list[list[str]]:
         layers.append(list(sorter.get_ready()))
         sorter.done(*layers[-1])
     return layers
+
+
+# -- PROGRESS.md
+
+_DONE, _RUNNING, _WAITING, _BLOCKED = "✅ Completed", "🔄 In Progress", "⏳ Pending", "⛔ Blocked"
+
+
+def progress(state: LoopState) -> str:
+    """PROGRESS.md: the loop for people, bounded whatever anything is called (rule: PROGRESS.md).
+    Hooks that pause a loop write it as well."""
+    rows: dict[str, list] = {_DONE: [], _RUNNING: [], _WAITING: [], _BLOCKED: []}
+    done_in = set()
+    for task in state.tasks.values():
+        part, note = _part(state, task)
+        mark = "x" if part == _DONE else " "
+        rows[part].append(f"- [{mark}] {task.id}: {prose.clean(task.subject, 200)}{note}")
+        if part == _DONE and task.wave is not None:
+            done_in.add(task.wave)
+    number = len(state.waves)
+    where = {_DONE: _in(", ".join(map(str, sorted(done_in)))), _RUNNING: _in(str(number))}
+    where[_WAITING] = _in(f"{number + 1}+")
+    lines = _head(state, number)
+    for part, named in rows.items():
+        if named or part != _BLOCKED:
+            lines += ["", f"## {part}{where.get(part, '') if named else ''}", *named]
+    return "\n".join([*lines, "", *_metrics(state, len(rows[_DONE])), ""])
+
+
+def _in(waves: str) -> str:
+    return f" (Wave {waves})"
+
+
+def _head(state: LoopState, number: int) -> list[str]:
+    session = state.session
+    usd, tokens, unpriced = session.cost()
+    limit = "" if session.limit_usd is None else f"/${session.limit_usd:g}"
+    money = f"${usd:.2f}{limit}"
+    if unpriced:
+        money = f"{tokens} tokens (no price for {', '.join(unpriced)})"
+    whole = max(number, number + _layers(state) - (state.wave is not None))
+    title = prose.clean(state.text.splitlines()[0] if state.text else "", 120)
+    lines = [
+        f"# Loop Progress: {title}",
+        f"**Status:** Wave {number} of {whole} | Iteration {session.iteration} | Cost: {money}",
+    ]
+    if session.status not in (verdict.RUNNING, verdict.COMPLETED):
+        reason = prose.clean(session.reason, 300)
+        lines += ["", f"**{session.status.capitalize()}**" + (f": {reason}" if reason else "")]
+    return lines
+
+
+def _layers(state: LoopState) -> int:
+    """How many waves the open tasks need."""
+    try:
+        return len(waves({name: state.tasks[name].blocked_by for name in state.open}))
+    except ValueError:
+        return 0
+
+
+def _metrics(state: LoopState, done: int) -> list[str]:
+    panels = len(state.panels)
+    return [
+        "## 📊 Metrics",
+        f"- Tasks: {done}/{len(state.tasks)} complete",
+        f"- Stuck count: {sum(task.stuck_count for task in state.tasks.values())}",
+        f"- Counsel consulted: {f'Yes ({panels})' if panels else 'No'}",
+    ]
+
+
+def _part(state: LoopState, task: Task) -> tuple[str, str]:
+    """(the part that lists a task, what is said of it there)."""
+    if task.status == tasks.COMPLETED:
+        return _DONE, ""
+    if task.status == tasks.IN_PROGRESS:
+        return _RUNNING, " (loop:coder)"
+    if tasks.is_blocked_outside(task):
+        return _BLOCKED, f" ({task.block_kind}: {prose.clean(task.block_text, 200)})"
+    waits = [name for name in task.blocked_by if name in state.open]
+    if waits:
+        return _WAITING, f" (blocked by {', '.join(waits)})"
+    if task.status == tasks.FAILED:
+        return _WAITING, " (failed, to be split)"
+    if task.block_kind == tasks.SPLIT:
+        return _WAITING, " (split into smaller tasks)"
+    return _WAITING, f" (failed {task.attempts}×)" if task.attempts else ""

@@ -64,9 +64,9 @@ def hold(snapshot: dict, session: Session, turn: int, usd: float, tokens: int = 
     return f"{head}\nOpen: {_open(snapshot['tasks'], each)}\n{tail}"[:HOLD_LENGTH]
 
 
-def line(name: str, snapshot: dict, session: Session, mine: bool, now: float) -> str:
+def line(name: str, snapshot: dict, session: Session, mine: bool) -> str:
     """Where a loop stands, in the client's status line; "" once it is over. snapshot: {} where it
-    would take long to read · now: POSIX seconds."""
+    would take long to read."""
     if session.status in verdict.FINAL or session.stage == "complete":
         return ""
     head = f"loop {name}" + ("" if mine else " (another session's)")
@@ -84,7 +84,7 @@ def line(name: str, snapshot: dict, session: Session, mine: bool, now: float) ->
     usd = session.cost()[0]
     most = f" of ${session.limit_usd:g}" if session.limit_usd is not None else ""
     parts += [f"${usd:.2f}{most}"] if usd else []
-    minutes = session.seconds(now) // 60
+    minutes = session.spent_seconds // 60
     parts.append(f"{minutes // 60} h {minutes % 60} min" if minutes >= 60 else f"{minutes} min")
     return f"{head}: {', '.join(parts)}"
 
@@ -176,10 +176,12 @@ def unpriced(models: list, limit: float) -> str:
     )
 
 
-def paused(snapshot: dict, name: str, reason: str) -> str:
-    """What the person reads when the hook lets a session go before the work is done."""
+def paused(snapshot: dict, name: str, reason: str, options: str = "") -> str:
+    """What the person reads when the hook lets a session go before the work is done. options: of
+    the command that goes on."""
+    again = f"/loop:resume {options}".rstrip()
     tail = " A second opinion: /counsel:panel." if name == verdict.STALLED else ""
-    tail += f" It goes on by /loop:resume. ({WAYS})"
+    tail += f" It goes on by {again}. ({WAYS})"
     head = f"{_named(snapshot)} is paused ({name}): "
     return f"{head}{prose.short(reason, PAUSE_LENGTH - len(head) - len(tail) - 1)}.{tail}"
 

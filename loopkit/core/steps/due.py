@@ -246,11 +246,12 @@ def line(state: LoopState, step: Step) -> str:
 
 
 def _resume(state: LoopState, step: Step) -> str:
-    if state.session.verdict not in verdict.LIMITS:
+    session = state.session
+    if session.verdict not in verdict.LIMITS:
         return "loopkit resume"
     from ..journal import limits
 
-    return limits.raising(state.session.verdict, state.session.most)
+    return f"loopkit resume {limits.raising(*session.spent, session.most)}".rstrip()
 
 
 def check(state: LoopState, name: str) -> str:

@@ -103,11 +103,10 @@ def resumed(
 def _check_raised(state: LoopState, most: tuple) -> None:
     """Raises LimitReached where the limit that paused the loop still stands."""
     session = state.session
-    usd = session.cost()[0]
-    over = limits.reached(session.iteration, usd, session.spent_seconds, most)
+    over = limits.reached(*session.spent, most)
     if over:
-        what, todo = over[1].split("; ")[:2]
-        raise LimitReached(f"still at its limit: {what}", todo)
+        todo = f"raise: loopkit resume {limits.raising(*session.spent, most)}"
+        raise LimitReached(f"still at its limit: {over[1]}", todo)
 
 
 def alone(state: LoopState, step: kinds.Step) -> list[Change]:

@@ -211,9 +211,13 @@ _REVIEW = {
     **dict.fromkeys(("score", "issues", "blockers", "blockers_remaining"), _number_or_none),
     "passed": (bool, _NONE),
 }
+_CLOCK = {
+    **dict.fromkeys(("to", "shift"), _number_or_none),
+    "busy": lambda value: value is None or _record(value, _number),
+}
 _SESSION = {
     **dict.fromkeys("token reason owner owner_since hold_fingerprint project".split(), (str,)),
-    **dict.fromkeys(("started_at", "last_updated"), (str,)),
+    **dict.fromkeys(("started_at", "last_updated", "unread_since"), (str,)),
     **dict.fromkeys(("stage", "status"), _word),
     **dict.fromkeys(("verdict", "question"), (str, _NONE)),
     **dict.fromkeys(
@@ -224,7 +228,7 @@ _SESSION = {
     ),
     **dict.fromkeys(("hold_count", "last_hold_offset"), _number),
     **dict.fromkeys(
-        ("owner_pid", "limit_iterations", "limit_usd", "limit_seconds", "running_since"),
+        ("owner_pid", "limit_iterations", "limit_usd", "limit_seconds"),
         _number_or_none,
     ),
     **dict.fromkeys(("failure", "last_stop"), (dict, _NONE)),
@@ -233,6 +237,7 @@ _SESSION = {
         ("message_ids", "notices"), lambda value: _list(value, lambda text: type(text) is str)
     ),
     "offsets": lambda value: _record(value, _number),
+    "clock": lambda value: _fit(value, _CLOCK, False),
     "subagents": (dict,),
 }
 _KINDS = {

@@ -54,14 +54,11 @@ def _same(session: Session, snapshot: dict) -> bool:
     return session.hold_fingerprint == snapshot["tasks"]["fingerprint"]
 
 
-def last_rows(
-    session: Session, snapshot: dict, forced: bool, active: bool, seen: dict, now: float
-) -> Decision:
+def last_rows(session: Session, snapshot: dict, forced: bool, active: bool, seen: dict) -> Decision:
     """Rows 5 to 9.
 
     forced: the client's `stop_hook_active` · active: a tool was used after the last hold, by the
-    transcript · seen: what the transcript gave (`usage` {model: figures}, `offsets`, `message_ids`,
-    `transcript_offset`) · now: POSIX seconds.
+    transcript · seen: what the transcript gave, fields of `iteration_ended`.
     """
     work = snapshot["tasks"]
     mark = work["fingerprint"]
@@ -77,9 +74,11 @@ def last_rows(
         session.limit_seconds,
     )
 
-    over = limits.reached(turn, usd, session.seconds(now), most)
+    seconds = session.spent_seconds + seen.get("worked", 0)
+    over = limits.reached(turn, usd, seconds, most)
     if over:
-        return _end(5, record, over[0], over[1], snapshot)
+        options = limits.raising(turn, usd, seconds, most)
+        return _end(5, record, over[0], over[1], snapshot, options)
     still_open = work["total"] - work["completed"]
     if still_open and not work["workable"] and work["blocked_on"]:
         named = "; ".join(
@@ -99,6 +98,8 @@ def last_rows(
     return Decision(9, "hold", record, text)
 
 
-def _end(row: int, record: dict, name: str, reason: str, snapshot: dict) -> Decision:
+def _end(
+    row: int, record: dict, name: str, reason: str, snapshot: dict, options: str = ""
+) -> Decision:
     record["verdict"], record["reason"] = name, reason
-    return Decision(row, "allow", record, announce.paused(snapshot, name, reason))
+    return Decision(row, "allow", record, announce.paused(snapshot, name, reason, options))

@@ -445,7 +445,7 @@ def test_what_is_left_when_others_are_done_pauses_as_waiting() -> None:
     book.do(waves.closed)
     assert play(book) is None
     view = snapshots.build(book.state, 0)
-    decision = stop.last_rows(book.state.session, view, False, False, {}, book.now)
+    decision = stop.last_rows(book.state.session, view, False, False, {})
     assert (decision.row, decision.record["verdict"]) == (6, "waiting")
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from loopkit.core.journal import limits, verdict
 from loopkit.core.journal.errors import UsageFault
@@ -63,14 +65,36 @@ def test_none_is_never_reached() -> None:
 @pytest.mark.parametrize(
     ("used", "words"),
     [
-        ((10, 0, 0), ("10 of 10 iterations", "--iterations +10")),
-        ((0, 10.004, 0), ("$10.00 of $10", "--usd +10")),
-        ((0, 0, 5400), ("1 h 30 min of 1 h 30 min", "--time +90m")),
+        ((10, 0, 0), ("10 of 10 iterations used", "--iterations +10")),
+        ((0, 10.004, 0), ("$10.00 of $10 spent", "--usd +10")),
+        ((0, 0, 5400), ("1 h 30 min of 1 h 30 min used", "--time +90m")),
+        (
+            (10, 31, 5400),
+            (
+                "10 of 10 iterations used, 1 h 30 min of 1 h 30 min used, $31.00 of $10 spent",
+                "--iterations +10 --time +90m --usd +40",
+            ),
+        ),
+        ((9, 9.99, 5399), ("", "")),
     ],
 )
-def test_the_reason_names_value_and_way_out(used: tuple, words: tuple) -> None:
-    reason = limits.reached(*used, (10, 10.0, 5400))[1]  # type: ignore[index]
-    assert all(word in reason for word in words)
+def test_reason_and_advice_name_every_limit_reached(used: tuple, words: tuple) -> None:
+    over = limits.reached(*used, (10, 10.0, 5400))
+    assert (over[1] if over else "", limits.raising(*used, (10, 10.0, 5400))) == words
+
+
+@given(
+    st.tuples(st.integers(0, 10**5), st.floats(0, 10**5), st.integers(0, 10**7)),
+    st.tuples(st.integers(1, 10**3), st.floats(0.01, 10**3), st.integers(1, 10**5)),
+)
+def test_the_advice_leaves_room_when_it_is_typed(used: tuple, most: tuple) -> None:
+    words = limits.raising(*used, most).split()
+    typed = dict(zip(words[::2], words[1::2], strict=True))
+    kinds = {"--iterations": "iterations", "--usd": "usd", "--time": "seconds"}
+    for (option, kind), spent, now in zip(kinds.items(), used, most, strict=True):
+        raised = limits.amount(typed[option], now, kind) if option in typed else now
+        assert raised is not None and (spent < now) == (option not in typed)
+        assert raised >= spent * limits.ROOM or option not in typed
 
 
 def test_defaults() -> None:

@@ -6,11 +6,9 @@ import json
 
 import pytest
 
-from loopkit.core.journal import clock, stage, verdict
+from loopkit.core.journal import clock, verdict
 from loopkit.core.journal.session import Session
-from loopkit.core.plan import drafts
-from loopkit.core.request import intake
-from tests.core.kit import BEGIN, S1, S2, Book, task
+from tests.core.kit import BEGIN, S1, S2, Book
 
 
 def test_a_new_loop_runs_and_belongs_to_who_started_it(book: Book) -> None:
@@ -21,63 +19,43 @@ def test_a_new_loop_runs_and_belongs_to_who_started_it(book: Book) -> None:
         S1,
         1,
     )
-    assert (session.started_at, session.running_since, session.iteration) == (
+    assert (session.started_at, session.spent_seconds, session.iteration) == (
         clock.stamp(BEGIN),
-        BEGIN,
+        0,
         0,
     )
 
 
-def test_only_running_time_counts(book: Book) -> None:
-    def later(seconds: int, kind: str, **data: object) -> int:
-        book.now += seconds
-        book.line(kind, **data)
-        return book.state.session.seconds(book.now)
-
-    assert later(10, "notice_given", name="x") == 10
-    assert later(10, "paused", reason="by hand") == 20
-    assert later(1000, "resumed") == 20
-    assert later(5, "question_asked", text="?") == 25
-    assert later(1000, "question_answered", text="!") == 25
-    assert later(5, "question_asked", text="?") == 30
-    assert later(100, "paused", reason="x") == 30
-    assert later(100, "question_answered", text="!") == 30
-    assert later(100, "resumed") == 30
-    assert later(7, "loop_cancelled", reason="x") == 37
-    assert later(999, "notice_given", name="x") == 37
+def test_time_is_what_transcripts_and_headless_agents_gave(book: Book) -> None:
+    book.now += 86400  # the journal's own stamps tell no time
+    book.line("agents_dispatched", agents=1, worked=30, clock={"to": BEGIN + 30})
+    book.line("subagent_stopped", agent_id="a", transcript="", worked=12)
+    book.line("agent_ended", usd=None, seconds=8.9)
+    book.line("paused", reason="x", worked=5, clock={"to": BEGIN + 50, "busy": {"a": BEGIN}})
+    assert book.state.session.spent_seconds == 55
+    assert book.state.session.clock == {"to": BEGIN + 50, "shift": 0, "busy": {"a": BEGIN}}
 
 
-def test_waiting_for_a_confirmation_takes_no_time() -> None:
-    book = Book()
+def test_what_is_said_while_the_loop_is_paused_is_not_its_own(book: Book) -> None:
+    def since() -> str:
+        return book.state.session.unread_since
+
+    assert since() == clock.stamp(BEGIN)
+    book.line("iteration_ended", by="hook", decision="hold", offsets={"a": 10})
+    assert since() == ""
     book.now += 10
-    book.shaped(2, 2, 1, 1, 1)
-    session = book.state.session
-    assert stage.confirmation(book.state) == "shape" and session.running_since is None
-    book.now += 1000
-    assert session.seconds(book.now) == 10
-    book.line("paused", reason="x")
     book.line("resumed")
-    book.now += 1000
-    book.do(intake.confirmed, "shape")
-    book.now += 5
-    assert session.seconds(book.now) == 15
-    book.do(drafts.submit, [task()])
-    book.now += 1000
-    book.line("question_asked", text="?")
-    book.line("question_answered", text="!")
-    book.do(intake.confirmed, "tasks")
-    book.now += 5
-    assert session.seconds(book.now) == 20
-
-
-def test_an_answer_that_nobody_asked_for_loses_no_time(book: Book) -> None:
-    book.now += 60
-    book.line("question_answered", text="!")
-    assert book.state.session.seconds(book.now) == 60
-
-
-def test_a_clock_that_went_back_counts_as_no_time(book: Book) -> None:
-    assert book.state.session.seconds(BEGIN - 500) == 0
+    assert since() == "", "it was running"
+    book.line("paused", reason="x", offsets={"a": 20})
+    book.now += 3600
+    book.line("resumed")
+    assert since() == clock.stamp(book.now)
+    book.line("subagent_stopped", agent_id="a", transcript="", offsets={"a": 30})
+    book.now += 10
+    book.line("owner_changed", session_id=S1, client_pid=2)
+    assert since() == "", "a new client goes on with the same transcript"
+    book.line("owner_changed", session_id=S2, client_pid=2)
+    assert since() == clock.stamp(book.now)
 
 
 @pytest.mark.parametrize("name", sorted(verdict.STATUS_OF))
@@ -85,7 +63,6 @@ def test_each_verdict_implies_its_status(book: Book, name: str) -> None:
     book.line("iteration_ended", by="hook", decision="allow", verdict=name, reason="r")
     session = book.state.session
     assert (session.verdict, session.reason, session.status) == (name, "r", verdict.STATUS_OF[name])
-    assert session.running_since is None
 
 
 def test_statuses_of_the_verdicts() -> None:

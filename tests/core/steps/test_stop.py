@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from loopkit.core.journal.session import MOST_GAP
 from loopkit.core.steps import snapshot, stop
 from tests.core.kit import S1, S2, Book, task
 
@@ -22,7 +21,7 @@ def turn(
     decision = stop.first_rows(book.state.session, view, session, int(background), "")
     if decision is None:
         seen, active = more.get("seen", NOTHING), more.get("active", False)
-        decision = stop.last_rows(book.state.session, view, forced, active, seen, book.now)
+        decision = stop.last_rows(book.state.session, view, forced, active, seen)
     if decision.record is not None:
         book.line("iteration_ended", by="hook", **decision.record)
     return decision
@@ -109,22 +108,28 @@ def test_the_iteration_limit_at_its_value(loop: Book) -> None:
 @pytest.mark.parametrize(("seconds", "row"), [(7199, 9), (7200, 5), (6 * 3600, 5)])
 def test_the_time_limit_at_its_value(loop: Book, seconds: int, row: int) -> None:
     loop.line("limits_set", iterations=None, usd=None, seconds=7200)
-    for _ in range(seconds // MOST_GAP):  # somebody is at work all the time
-        loop.now += MOST_GAP
-        loop.line("notice_given", name="x")
-    loop.now += seconds % MOST_GAP
-    decision = turn(loop)
-    assert decision.row == row
+    loop.line("subagent_stopped", agent_id="a", transcript="", worked=1000)
+    decision = turn(loop, seen={"worked": seconds - 1000})
+    assert decision.row == row and loop.state.session.spent_seconds == seconds
     if row == 5:
         assert loop.state.session.verdict == "limit_time"
-        assert "of 2 h used" in decision.text and "--time +2h" in decision.text
+        assert "of 2 h used" in decision.text
+        assert f"/loop:resume --time +{2 if seconds == 7200 else 8}h" in decision.text
 
 
-def test_a_day_in_which_nobody_worked_uses_up_half_an_hour(loop: Book) -> None:
+def test_a_day_in_which_nobody_worked_uses_up_nothing(loop: Book) -> None:
     loop.line("limits_set", iterations=None, usd=None, seconds=7200)
     loop.now += 86400
     assert turn(loop).row == 9
-    assert loop.state.session.seconds(loop.now) == MOST_GAP
+    assert loop.state.session.spent_seconds == 0
+
+
+def test_the_advice_raises_every_limit_that_is_reached(loop: Book) -> None:
+    loop.line("limits_set", iterations=1, usd=10.0, seconds=7200)
+    usage = {"claude-sonnet-5": [0, 3_000_000, 0, 0]}  # 10 USD a million
+    decision = turn(loop, seen={"usage": usage, "worked": 4 * 3600})
+    assert loop.state.session.verdict == "limit_iterations"
+    assert "/loop:resume --iterations +1 --time +4h --usd +40" in decision.text
 
 
 @pytest.mark.parametrize(("tokens", "row"), [(999_999, 9), (1_000_000, 5)])

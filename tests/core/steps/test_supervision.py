@@ -660,9 +660,8 @@ def test_a_time_limit_pauses_is_raised_and_the_loop_ends() -> None:
     book.line("limits_set", seconds=60)
     book.approved()
     book.wave()
-    book.now += 61
     view = snapshots.build(book.state, 0)
-    decision = stop.last_rows(book.state.session, view, False, True, {}, book.now)
+    decision = stop.last_rows(book.state.session, view, False, True, {"worked": 61})
     book.line("iteration_ended", "hook", **decision.record)
     assert (book.state.session.status, book.state.session.verdict) == ("paused", "limit_time")
     assert supervision.execution(book.state) == "paused" and book.wanted == []

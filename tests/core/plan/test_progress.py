@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
+from loopkit.core.plan import outline
 from loopkit.core.steps import attempts, waves
-from loopkit.render import files
 from tests.core.kit import Book, task
 
 
 def rendered(book: Book) -> str:
-    return files.progress(book.state)
+    return outline.progress(book.state)
 
 
 def section(text: str, head: str) -> list[str]:
