@@ -47,7 +47,7 @@ def test_behind_a_long_journal_without_a_snapshot_nothing_is_folded(
         patch.setattr(loops, "MOST_FOLDED", len(before) - 1)
         patch.setattr(loops, "fold", None)
         text = stop(project)["hookSpecificOutput"]["additionalContext"]
-        assert "next: loopkit next" in text and "loopkit cancel" in text and len(text) < 500
+        assert "next: loopkit next" in text and "/loop:cancel" in text and len(text) < 500
         assert stop(project, stop_hook_active=True) == {}, "once a turn"
         assert stop(project, session_id=S2) == {}
         agents = [{"type": "subagent", "status": "running"}]
