@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from loopkit.core.journal.errors import Damaged
@@ -251,6 +251,7 @@ def rows(draw: st.DrawFn) -> dict:
     }
 
 
+@settings(deadline=None)  # the machine may be busy
 @given(st.lists(rows(), max_size=5), st.sampled_from([0, 1, 137, 143]))
 def test_no_stream_raises(stream: list[dict], code: int) -> None:
     found = answer(*stream, code=code, schema=SCHEMA)
