@@ -10,8 +10,10 @@ from typing import Any
 
 import pytest
 
+from loopkit.core.journal.errors import LoopError
 from loopkit.engine import run as runner
-from loopkit.ops.runs import start
+from loopkit.ops import taskfile
+from loopkit.ops.runs import on_loop, start
 from loopkit.ops.runs.start import Asked, Over
 from loopkit.ops.workspace import Workspace
 from loopkit.store.runs import Run
@@ -60,12 +62,8 @@ class Work(Case):
         self.records = []
         for record in start.start(Workspace(self.notes.append), wanted):
             self.records.append(record)
-            if len(self.records) == self.stop_at:
-                raise KeyboardInterrupt
         assert isinstance(record, Over)
         return record
-
-    stop_at = 0
 
     @property
     def told(self) -> list[str]:
@@ -105,3 +103,99 @@ def test_three_tasks_are_done_and_committed_one_by_one(work: Work) -> None:
     assert work.project.snapshot["status"] == "paused"
     assert "--continue demo" in work.project.snapshot["reason"]
     assert work.notes == []
+
+
+def test_a_check_that_nobody_allowed_waits_with_the_pattern_to_add(work: Work) -> None:
+    over = work.go(checks=())
+    assert (over.code, over.data["status"], over.data["completion_reason"]) == (
+        1,
+        "paused",
+        "denied",
+    )
+    assert "--checks 'grep *'" in over.text and 'verify_allow = ["grep *"]' in over.text
+    assert over.data["history"] == [] and work.subjects[0] == "tasks"
+    work.steps["implementation T-001"] = writes("a", "bad", "good", cost=0.1)
+    over = work.go(how="resume")
+    assert over.code == 0, (over.text, work.told)
+    rows = [(row["task"], bool(row.get("commit"))) for row in over.data["history"]]
+    assert rows == [("T-001", False), ("T-001", True), ("T-002", True), ("T-003", True)]
+    assert work.git("show", "--format=", "--name-only", "HEAD~2").split() == ["a.txt"]
+    assert [row["task"] for row in work.project.of("panel_recorded")] == ["T-001"]
+
+
+@pytest.mark.parametrize(
+    ("file", "what"),
+    [(None, "neither a loop other nor a file docs/plans/other.tasks.yaml"), ("# A plan\n", "list")],
+    ids=["no file", "prose"],
+)
+def test_without_a_task_nothing_is_begun(work: Work, file: str | None, what: str) -> None:
+    if file:
+        (work.project.folder / taskfile.path_of("other")).write_text(file)
+    with pytest.raises(LoopError) as fault:
+        work.go(session="other")
+    assert what in fault.value.what and "- subject:" in fault.value.todo
+    assert fault.value.exit_code == 1
+    assert not (work.project.root / "runs").exists()
+
+
+def test_only_blocked_tasks_left_is_waiting(work: Work) -> None:
+    reply = {"status": "blocked", "summary": "no key", "block_reason": "the API key is missing"}
+    work.steps |= {f"implementation T-00{n}": {"reply": reply} for n in (1, 2, 3)}
+    over = work.go()
+    assert (over.code, over.data["status"], over.data["completion_reason"]) == (
+        1,
+        "paused",
+        "waiting",
+    )
+    assert "the API key is missing" in over.text
+    assert len(over.data["history"]) == 3
+
+
+def dying(work: Work, at: str) -> None:
+    """A run that is killed at this point, in a process of its own."""
+    child = os.fork()
+    if not child:
+        module, _, name = at.rpartition(".")
+        owner: Any = on_loop
+        for part_of in module.split("."):
+            owner = getattr(owner, part_of)
+        real = getattr(owner, name.rstrip("!"))
+
+        def killed(*given: Any, **named: Any) -> Any:
+            if at.endswith("!"):
+                real(*given, **named)
+            os._exit(9)
+
+        setattr(owner, name.rstrip("!"), killed)
+        try:
+            work.go()
+        finally:
+            os._exit(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9
+
+
+@pytest.mark.parametrize(
+    ("at", "asked"),
+    [
+        ("headless.Driver.ended", 2),  # the agent has ended, nobody knows
+        ("headless.Driver.ended!", 2),
+        ("headless.drive.verify.verify", 1),  # its answer is recorded
+        ("commits.commit", 1),  # the check has passed
+        ("commits.commit!", 1),  # the commit is made, the iteration is not marked
+        ("Driver._row!", 1),
+    ],
+)
+def test_killed_anywhere_each_step_happens_once(work: Work, at: str, asked: int) -> None:
+    (work.project.folder / taskfile.path_of("demo")).write_text(
+        TASKS.split("- subject: Write b")[0]
+    )
+    work.git("commit", "-qam", "one task")
+    dying(work, at)
+    over = work.go(how="resume")
+    assert (over.code, over.data["status"]) == (0, "completed"), (over.text, work.told)
+    assert [row["task"] for row in over.data["history"]] == ["T-001"]
+    assert over.data["history"][0]["commit"] == work.git("rev-parse", "HEAD").strip()
+    assert work.subjects.count("Write a (T-001)") == 1 and work.subjects[1] == "one task"
+    dispatched = [row for row in work.project.of("role_asked") if row["kind"] == "implementation"]
+    assert len(dispatched) == asked
+    assert work.project.of("task_failed") == []

@@ -27,8 +27,10 @@ from ..workspace import Workspace
 from . import driver
 from .completions import Strategy, View
 
-#: Kinds of steps beside those of the run and of the loop: an attempt begins, is closed.
-BEGIN, CLOSE = "begin attempt", "close attempt"
+#: Kinds of steps beside those of the run and of the loop: the run becomes the loop's owner; an
+#: attempt begins, is closed.
+TAKE, BEGIN, CLOSE = "take loop", "begin attempt", "close attempt"
+_OWN = due.OWN | {TAKE, BEGIN, CLOSE}
 #: How often an answer to a step cannot be used.
 _MOST_FAULTS = 2
 #: Characters of a commit's subject without the task's id.
@@ -151,7 +153,7 @@ class Driver(driver.Driver):
     # -- the runner's questions
 
     def who(self, step: Step) -> str:
-        if step.kind in (BEGIN, CLOSE):
+        if step.kind in _OWN:
             return PROGRAM
         if self.on_loop and step.kind in KINDS:
             return self.inner.who(step)
@@ -159,6 +161,8 @@ class Driver(driver.Driver):
 
     def due(self) -> list[Step]:
         steps = super().due()
+        if steps and self.on_loop and not self.taken:
+            return [Step(TAKE)]
         if not steps or steps[0].kind in due.OWN or not self.on_loop:
             return steps
         number = self.view.done + 1
@@ -181,15 +185,11 @@ class Driver(driver.Driver):
         return moved and inner[0].kind != kinds.CLOSE_WAVE
 
     def do(self, step: Step) -> Iterator[Recorded]:
-        if step.kind == due.BEGIN_STAGE and self.on_loop and not self.taken:
-            try:
+        try:
+            if step.kind == TAKE:
                 self.run.record([("loop_taken", {"loop": self.own()})])
                 self.taken = True
-            except LoopError as error:
-                self.end(status.FAILED, "", str(error))
-                return
-        try:
-            if step.kind == BEGIN:
+            elif step.kind == BEGIN:
                 self._begin_attempt()
             elif step.kind == CLOSE:
                 yield from self._close(step)

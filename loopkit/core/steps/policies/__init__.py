@@ -105,8 +105,10 @@ class Policy:
         return False
 
     def keeps(self, task: Task) -> bool:
-        """Whether a running task stays as it is when its session ends: only a word is missing."""
-        return self.completes(task)
+        """Whether a running task stays as it is when its session ends: only a word is missing, or
+        its check, since its agent has answered."""
+        answered = self.check_counts and task.coded is not None and not work.checked(task)
+        return answered or self.completes(task)
 
     def at_work(self, state: LoopState) -> list[str]:
         """Running tasks of the open wave that somebody works on, not those waiting for a merge."""

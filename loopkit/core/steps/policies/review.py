@@ -24,7 +24,7 @@ class Review(Policy):
         return super().closing(state)
 
     def keeps(self, task: Task) -> bool:
-        return work.proven(task)
+        return super().keeps(task) or work.proven(task)
 
     def at_work(self, state: LoopState) -> list[str]:
         return [name for name in super().at_work(state) if not work.proven(state.tasks[name])]
