@@ -50,6 +50,14 @@ def logs(
     return 0
 
 
+@app.command("watch", "loopkit watch auth", SESSION)
+def watch(call: app.App, session: str) -> int:
+    """Print what happens in a run until it ends, what has happened first."""
+    for line in manage.follow(call, session):
+        click.echo(printable(line))
+    return 0
+
+
 @runs.add(
     "clean",
     "loopkit runs clean",

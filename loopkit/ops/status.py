@@ -4,6 +4,7 @@ import os
 import time
 
 from ..core.journal import clock, limits, prose, verdict
+from ..core.journal.errors import Refused
 from ..core.journal.session import OfTranscripts, Session
 from ..core.journal.state import LoopState
 from ..core.plan import work as tasks
@@ -22,7 +23,18 @@ SHOWN_REVIEWS = 4
 def status(workspace: Workspace, words: str = "", asked: bool = False) -> Result:
     """Where the loop that the words mean stands, or the active one. asked: by the person, so that
     nothing in it is to be run."""
-    loop = meant(workspace, words) if words else workspace.loop()
+    runs = [] if words else _runs(workspace)
+    try:
+        loop = meant(workspace, words) if words else workspace.loop()
+    except Refused as refusal:
+        if refusal.code != "no_loop" or not runs:
+            raise
+        text = "\n".join(runs)
+        return Result(None, text, {"runs": runs, "said": text, "next": []})
+    return _of_loop(workspace, loop, words, asked, runs)
+
+
+def _of_loop(workspace: Workspace, loop: Loop, words: str, asked: bool, runs: list[str]) -> Result:
     if loop.ours and loop.state.session.status == verdict.RUNNING:  # shown, and recorded by others
         OfTranscripts(workspace.unread(loop)).add(loop.state.session)
     snapshot = snapshots.build(loop.state, loop.offset)
@@ -45,7 +57,19 @@ def status(workspace: Workspace, words: str = "", asked: bool = False) -> Result
         "execution": supervision.execution(state),
         "supervision": supervision.record(state),
     }
+    if runs:
+        lines, row["runs"] = [*lines[:-1], *runs, *lines[-1:]], runs
     return Result(None, "\n".join(lines), row)
+
+
+def _runs(workspace: Workspace) -> list[str]:
+    """Runs that are at work, or that could go on, a few lines each."""
+    root = workspace.root
+    if root is None or not os.path.isdir(os.path.join(root, "runs")):
+        return []
+    from .runs import manage
+
+    return manage.unfinished(root)
 
 
 def listing(workspace: Workspace) -> Result:

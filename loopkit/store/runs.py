@@ -258,6 +258,13 @@ def archive(root: str, session: str) -> str:
     return target
 
 
+def tidy(run: Run) -> None:
+    """Finish what a process left that died when its run had ended: state.json as the journal has
+    it, no lock. The caller holds the guard, and nobody is at work."""
+    run.write_state()
+    atomic.remove(os.path.join(run.folder, LOCK))
+
+
 def clear_requests(run: Run) -> None:
     """Forget what was asked of the process before."""
     atomic.remove(os.path.join(run.folder, PAUSE))

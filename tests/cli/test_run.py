@@ -501,6 +501,9 @@ def beat(age: float) -> dict:
 
 def test_a_crash_is_told_and_gone_on_with(bench: Bench) -> None:
     locked(bench, pid_started="1")  # the number was given to somebody else
+    stands = bench.lk("status")
+    assert stands.exit == 0 and "run a: failed at iteration 2/3, last completed: 1" in stands.out
+    assert "go on with iteration 2" in stands.out
     for words in (("s", "a", "3"), ("s", "a")):
         answer = bench.run(*words)
         assert answer.exit == 1
@@ -647,6 +650,7 @@ def test_show_list_logs_and_clean(bench: Bench) -> None:
     answer = bench.run("s", "b", "1", "--", sys.executable, "-c", "print('hello there')")
     assert answer.exit == 75
     assert "hello there" in bench.lk("runs", "logs", "b", "--iteration", "1").out
+    assert "2 done" in bench.lk("watch", "a").out
     assert bench.lk("runs", "show", "nope").exit == 1
     assert "nothing to put away" in bench.lk("runs", "clean").out
     assert bench.lk("runs", "clean", "a").exit == 0

@@ -19,6 +19,8 @@ from . import start
 
 #: Days after which `clean` puts a run away.
 OLD_DAYS = 7
+#: Lines about runs that stand in the way of nothing.
+_MOST_LINES = 12
 #: Bytes of a log that are shown.
 _TAIL = 20_000
 #: Seconds between two looks at a run that is followed.
@@ -75,6 +77,21 @@ def listing(workspace: Workspace) -> Result:
     rows = words.table([(one.state, one.held) for one in found], time.time())
     text = "\n".join(rows) or "there are no runs; start one: loopkit run"
     return _result(text, {"runs": [one.data for one in found]})
+
+
+def unfinished(root: str) -> list[str]:
+    """Lines about this person's runs that are at work, or that could go on."""
+    lines = []
+    for seen in every(root):
+        if not seen.run.ours or seen.state.status == status.COMPLETED:
+            continue
+        if seen.held in (status.ACTIVE, status.HUNG):
+            at = words.shown_iteration(seen.state)
+            lines.append(f"run {seen.state.session}: {seen.shown} at {at}")
+        else:
+            first, *rest = words.how_it_stands(seen.state, seen.held)
+            lines += [f"run {first}", *(f"  {one}" for one in rest[:2])]
+    return lines[:_MOST_LINES]
 
 
 def show(workspace: Workspace, session: str) -> Result:

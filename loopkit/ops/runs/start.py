@@ -407,6 +407,8 @@ def _take_now(workspace: Workspace, found: Ready, asked: Asked) -> tuple[Run, Lo
     if what == status.END_FIRST:
         assert held_lock is not None
         return held_lock
+    if before is not None and held == status.FREE:
+        runs.tidy(before)
     if what == status.REFUSE or what == status.SAY_COMPLETED:
         raise _refusal(before, held, held_lock, asked, what)
     if what == status.GO_ON:
@@ -436,7 +438,7 @@ def _sweep(before: Run) -> None:
 def _refusal(
     before: Run | None, held: str, lock: dict | None, asked: Asked, what: str
 ) -> Exception:
-    if before is None and held == status.FREE or before is None:
+    if before is None:
         return Refused(f"there is no run {asked.session} to go on with", "leave --resume out")
     if held in (status.ACTIVE, status.HUNG):
         word = "is active" if held == status.ACTIVE else "hangs: it has no heartbeat any more"
