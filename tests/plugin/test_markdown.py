@@ -35,6 +35,7 @@ LOOP_FILES = {
     "context.md",
     "loop-state.md",
     "report.md",
+    "prompt.md",
 }
 #: Tokens at most (characters / 4) of `/loop:start` with the skills it pulls in and what it prints.
 ON_START = 4000
