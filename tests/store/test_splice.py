@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from loopkit.store import splice
@@ -28,6 +28,7 @@ TEXTS = some.builds(
 )
 
 
+@settings(deadline=None)
 @given(TEXTS, VALUES, some.sampled_from(["", "\n", " \r\n"]))
 def test_what_was_put_in_is_taken_out_to_the_byte(text: str, value: object, end: str) -> None:
     text = end + text + end
@@ -36,6 +37,7 @@ def test_what_was_put_in_is_taken_out_to_the_byte(text: str, value: object, end:
     assert splice.without(more, "own") == text
 
 
+@settings(deadline=None)
 @given(TEXTS.filter(lambda text: json.loads(text) != {}), some.integers(0, 3))
 def test_any_member_may_be_taken_out_of_any_text(text: str, number: int) -> None:
     value = json.loads(text)
