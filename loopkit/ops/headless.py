@@ -287,10 +287,15 @@ def waits_for(state: LoopState, step: Step) -> str:
 
 
 def stop(note: Callable[[str], None], reason: str, name: str | None = verdict.WAITING) -> None:
-    """Pause the active loop where it still runs: what cannot be done now is done later."""
+    """Let the active loop go, which this run owns: nobody works on it from now on, and where it
+    still runs it is paused."""
     workspace = Workspace(note)
     with contextlib.suppress(LoopError):
         loop = workspace.own_loop()
+        gone = {"session_id": workspace.session, "client_pid": None, "why": "run ended"}
+        changes: list[Change] = [("owner_changed", gone)]
         if loop.state.session.status == verdict.RUNNING:
             row = {"reason": reason, **({"verdict": name} if name else {})}
-            workspace.change(loop, lambda state: [("paused", row)])
+            changes.append(("paused", row))
+        if loop.state.session.status not in verdict.FINAL:
+            workspace.change(loop, lambda state: changes)

@@ -6,19 +6,22 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import time
 from typing import Any
 
 import pytest
 
 from loopkit.core.journal.errors import LoopError
 from loopkit.engine import run as runner
-from loopkit.ops import taskfile
+from loopkit.ops import advance, resume, taskfile
+from loopkit.ops import start as starting
 from loopkit.ops.runs import on_loop, start
 from loopkit.ops.runs.start import Asked, Over
 from loopkit.ops.workspace import Workspace
 from loopkit.store.runs import Run
 from tests.cli.kit import Project
-from tests.ops.kit import Case, writes
+from tests.core import roles
+from tests.ops.kit import WANTED, Case, asked, check, part, planned, writes
 
 TASKS = "".join(
     f"- subject: Write {name}\n  verify: grep -qx good {name}.txt\n  files: [{name}.txt]\n"
@@ -199,3 +202,87 @@ def test_killed_anywhere_each_step_happens_once(work: Work, at: str, asked: int)
     dispatched = [row for row in work.project.of("role_asked") if row["kind"] == "implementation"]
     assert len(dispatched) == asked
     assert work.project.of("task_failed") == []
+
+
+def begun_in_a_session(work: Work, monkeypatch: pytest.MonkeyPatch, *rows: dict) -> None:
+    """A loop that a session has begun and given its tasks; its client still runs."""
+    monkeypatch.setenv("CLAUDE_CODE_SESSION_ID", "in-a-terminal")
+    monkeypatch.setenv("CLAUDE_PID", str(os.getppid()))
+    work.steps["score"] = asked(*rows)
+    options = starting.Options(approval="evidence", name="demo")
+    starting.start(Workspace(work.notes.append), "write three words", options)
+    work.project.ok("submit", "--file", "-", given=json.dumps(work.steps["score"]["reply"]))
+    monkeypatch.delenv("CLAUDE_CODE_SESSION_ID")
+    monkeypatch.delenv("CLAUDE_PID")
+
+
+def test_a_loop_of_a_session_ends_headless(work: Work, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Never while that session is at work on it; the same journal, evidence and leave."""
+    begun_in_a_session(work, monkeypatch, part("a"), part("b"))
+    with pytest.raises(LoopError, match="belongs to session in-a-terminal, which is at work"):
+        work.go("looper", "demo", loop="001-demo")
+    work.project.ok("pause")
+    over = work.go("looper", "demo", loop="001-demo")
+    assert (over.code, over.data["status"]) == (0, "completed"), (over.text, work.told)
+    assert work.project.snapshot["verdict"] == "achieved"
+    assert work.project.snapshot["spent"]["usd"] == pytest.approx(0.5)
+    assert over.data["spent"]["usd"] == pytest.approx(0.5)
+    assert [row["why"] for row in work.project.of("owner_changed")] == ["resume"]
+    assert any("<loop-complete>" in text for text in work.told)
+
+
+def test_a_loop_begun_headless_goes_on_in_a_session(
+    work: Work, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limit = {"outcome": "limit", "error": "limit", "until": time.time() + 1e5}
+    work.steps["implementation T-002"] = limit
+    over = work.go()
+    assert (over.code, over.data["status"]) == (75, "limit"), over.text
+    assert work.project.snapshot["status"] == "paused"
+    monkeypatch.setenv("CLAUDE_CODE_SESSION_ID", "in-a-terminal")
+    monkeypatch.setenv("CLAUDE_PID", str(os.getppid()))
+    workspace = Workspace(work.notes.append)
+    resume.resume(workspace, "demo")
+    told = advance.advance(Workspace(work.notes.append)).text
+    state = work.project.snapshot
+    assert state["owner"]["session_id"] == "in-a-terminal" and state["status"] == "running"
+    assert state["tasks"]["completed"] == 1, told
+    monkeypatch.delenv("CLAUDE_CODE_SESSION_ID")
+    with pytest.raises(LoopError, match="which is at work"):
+        work.go(how="resume", usd=50)
+
+
+@pytest.mark.parametrize("policy", ["review", "supervisor"])
+def test_a_goal_is_worked_to_its_verdict(
+    work: Work, monkeypatch: pytest.MonkeyPatch, policy: str
+) -> None:
+    score = {"reply": roles.scored(90)}
+    batch = {"build": "passed", "tests": "passed", "lint": "none", "findings": []}
+    rows = [
+        {"description": f"write {name}", "complexity": "simple", "verify": check(name)}
+        for name in "ab"
+    ]
+    implemented = [
+        {**writes(name, "good", cost=0.1)[0], "reply": roles.implemented()} for name in "ab"
+    ]
+    work.steps |= {
+        "score": {"reply": WANTED},
+        "plan": planned(*rows),
+        "plan_review": {"reply": {"score": 90, "summary": "whole", "findings": []}},
+        "plan_verdict": {"reply": {"score": 90, "summary": "whole", "findings": []}},
+        "implementation T-001": implemented[0],
+        "implementation T-002": implemented[1],
+        **{
+            f"batch_review {n}": {"reply": {**batch, "verdicts": {f"T-00{n}": "approved"}}}
+            for n in (1, 2)
+        },
+        "test": {"reply": roles.saw()},
+        "verdict": score,
+        "goal_verdict": score,
+    }
+    over = work.go("looper", "limits", goal="Add rate limiting", approval=policy)
+    assert (over.code, over.data["status"]) == (0, "completed"), (over.text, work.told)
+    state = work.project.snapshot
+    assert (state["verdict"], state["loop"]) == ("achieved", "001-limits")
+    assert (work.project.root / "001-limits" / "report.md").exists()
+    assert over.data["spent"]["usd"] == pytest.approx(0.2)
