@@ -23,6 +23,8 @@ from .trees import Measured
 #: Entries of ignored folders that are listed, files that are digested, bytes of a listing; at the
 #: most.
 MOST_IGNORED, MOST_FILES, LARGEST = 2000, 20_000, 64_000_000
+#: Seconds by which the times of files lag behind the clock.
+_TICK = 0.05
 #: Bytes of a file whose lines are counted.
 MOST_COUNTED = 1_000_000
 #: Folders that come and go with every run.
@@ -191,6 +193,20 @@ def _walk(project: str) -> Iterator[tuple[str, os.stat_result]]:
                 if count > MOST_FILES:
                     return
                 yield os.path.relpath(full, project), state
+
+
+def changed_since(project: str, since: float) -> bool:
+    """Whether a file of the project was written, or one came or went, since then (seconds since
+    1970); True as well where there are too many to tell."""
+    for number, (top, folders, names) in enumerate(os.walk(project)):
+        folders[:] = [name for name in folders if name not in digest.SKIPPED]
+        for name in (os.curdir, *names) if top != project else names:
+            with contextlib.suppress(OSError):
+                if os.lstat(os.path.join(top, name)).st_mtime > since - _TICK:
+                    return True
+        if number > MOST_FILES:
+            return True
+    return False
 
 
 def _digest(project: str, path: str, state: os.stat_result) -> str:

@@ -377,9 +377,16 @@ def test_a_denied_command_ends_the_run_and_names_the_rule(bench: Bench) -> None:
     answer = bench.run("s", "a", "3")
     assert answer.exit == 1 and "npm test 2>&1 | tail -5" in answer.out
     assert bench.state()["status"] == "failed"
-    bench.script(s={"text": "x", "denied": ["Bash: rm x"]})
-    assert bench.run("s", "b", "2").exit == 0
-    assert "Bash: rm x" in bench.state("b")["history"][0]["denied"][0]
+    row = {"text": "x", "denied": ["Bash: rm x"]}
+    bench.script(s=row)
+    answer = bench.run("s", "b", "2")
+    assert answer.exit == 1 and "changed nothing, and was not allowed: Bash: rm x" in answer.out
+    bench.script(s={**row, "write": {"done.txt": "x"}})
+    assert bench.run("s", "c", "1").exit == 0
+    assert "Bash: rm x" in bench.state("c")["history"][0]["denied"][0]
+    bench.stage("t", "completion: fixed-n\noutput_parse: plateau:PLATEAU\n")
+    bench.script(t={**row, "text": "PLATEAU: yes"})
+    assert bench.run("t", "d", "1").exit == 0, "it said what it was asked for"
 
 
 def test_a_limit_on_cost_ends_the_run_and_more_money_goes_on(bench: Bench) -> None:

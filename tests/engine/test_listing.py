@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -95,3 +97,28 @@ def test_a_listing_that_cannot_be_read_is_none(tmp_path: Path) -> None:
     assert listing.read(folder, listing.START) == {"files": {}}
     (tmp_path / listing.MEASURED / "start.json").write_text("[]")
     assert listing.read(folder, listing.START) == {}
+
+
+@pytest.mark.parametrize(
+    ("action", "changed"),
+    [
+        (lambda project: None, False),
+        (lambda project: (project / "a" / "b.txt").write_text("x"), True),
+        (lambda project: (project / "new.txt").write_text("x"), True),
+        (lambda project: (project / "a" / "b.txt").unlink(), True),
+        (lambda project: (project / ".loop" / "notes.md").write_text("x"), False),
+        (lambda project: (project / "a" / "link").symlink_to("nowhere"), True),
+    ],
+)
+def test_whether_a_file_was_changed_since(
+    tmp_path: Path, action: Callable[[Path], object], changed: bool
+) -> None:
+    for name in ("a/b.txt", ".loop/notes.md", "c.txt"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("x")
+    since = time.time() + 3600
+    for path in [tmp_path, *tmp_path.rglob("*")]:
+        os.utime(path, (since - 7200, since - 7200))
+    since -= 5400
+    action(tmp_path)
+    assert listing.changed_since(str(tmp_path), since) == changed

@@ -258,7 +258,8 @@ class Stream:
         if failure is not None:
             return failure._replace(text=text)
         reply = self.reply if _fits(self.reply, schema) else None
-        asking = [denied.what for denied in self.denied.values() if denied.what in _ASKING]
+        tools = (denied.what.partition(":")[0] for denied in self.denied.values())
+        asking = [tool for tool in tools if tool in _ASKING]
         if asking:
             error = f"it asked a person ({asking[0]}), and nobody is there to answer"
             return Answer(DENIED, text, reply, error)

@@ -17,7 +17,7 @@ from ...core.pipeline import completion, due, parsing, status, template
 from ...core.pipeline.definitions import STOP, Entry, Pipeline
 from ...core.pipeline.events import RunState
 from ...core.steps.kinds import AGENT, PROGRAM, Step
-from ...engine import agents, git
+from ...engine import agents, git, listing
 from ...engine.agents import Agent, Answer, Prompt
 from ...engine.process import Deadlines
 from ...engine.run import Recorded, Request
@@ -255,7 +255,7 @@ class Driver:
         if self.lost:
             return
         view = self.view
-        iteration = view.done + 1
+        iteration, answer = view.done + 1, self.judged(view, answer)
         try:
             row = self._row(view, iteration, answer)
         except LoopError as error:
@@ -267,6 +267,18 @@ class Driver:
             self.end(*ended(answer, row, self.run.state))
         text = words.ended(self.run.state, view.entry.name, iteration, view.entry.runs, row)
         yield Recorded(step, text, row, row["counted"])
+
+    def judged(self, view: View, answer: Answer) -> Answer:
+        """An agent that was refused something, changed nothing and does not say what it was asked
+        for could not do its work; the next one would fare no better."""
+        if not answer.denied or answer.outcome not in (agents.DONE, agents.EMPTY):
+            return answer
+        told = parsing.parse(answer.text, view.entry.stage.markers)
+        said = bool(told) and None not in told.values()
+        if said or listing.changed_since(self.run.state.project, answer.started):
+            return answer
+        error = f"it changed nothing, and was not allowed: {answer.denied[0].what}"
+        return answer._replace(outcome=agents.DENIED, error=error)
 
     def _row(self, view: View, iteration: int, answer: Answer) -> dict[str, Any]:
         cut = answer.outcome == agents.TIMED_OUT and self._left_seconds() <= 0

@@ -243,6 +243,10 @@ class Driver(driver.Driver):
                 raise
             self.attempt.fail(agents.FATAL, str(error))
 
+    def judged(self, view: View, answer: Answer) -> Answer:
+        """Of an attempt its task's check is the judge."""
+        return answer if self.on_loop else super().judged(view, answer)
+
     # -- an attempt
 
     def _begin_attempt(self) -> None:

@@ -193,7 +193,7 @@ def test_refusals_are_named_with_their_rule(row: dict, schema: dict | None, outc
 
 @pytest.mark.parametrize("tool", ["ExitPlanMode", "AskUserQuestion"])
 def test_what_asks_a_person_ends_it(tool: str) -> None:
-    found = answer({**RESULT, **denials((tool, {"plan": "x"}))})
+    found = answer({**RESULT, **denials((tool, {"description": "x"}))})
     assert found.outcome == "denied" and tool in found.error
 
 
