@@ -40,7 +40,7 @@ def shown(project: Project, session: str = S1, **given: object) -> str:
 def test_the_line_follows_the_loop(project: Project) -> None:
     assert shown(project) == "" and project.ok("statusline", given="{}").out == ""
     project.planned(task("a"), task("b"))
-    name = project.name
+    name = "001"
     assert shown(project) == f"loop {name}: decompose, 0/2 tasks, 0 min"
     project.ok("wave", "next")
     assert shown(project) == f"loop {name}: executing, 0/2 tasks, wave 1, 0 min"
@@ -59,7 +59,7 @@ def test_the_line_follows_the_loop(project: Project) -> None:
 def test_whatever_the_client_gives(project: Project, raw: str) -> None:
     project.planned()
     answer = project.lk("statusline", given=raw)
-    assert (answer.exit, answer.err) == (0, "") and answer.out.startswith("loop 001-")
+    assert (answer.exit, answer.err) == (0, "") and answer.out.startswith("loop 001: ")
 
 
 def test_a_loop_that_came_along_has_no_line(project: Project) -> None:
@@ -201,7 +201,7 @@ def test_both_are_shown_and_each_gets_what_the_client_said(
         assert done.stderr == b""
         return done.stdout.decode()
 
-    line = f"loop {project.name}: decompose, 0/1 tasks, 0 min\n"
+    line = "loop 001: decompose, 0/1 tasks, 0 min\n"
     assert drawn(project.folder) == f"{line}its theirs\n"
     assert json.loads(said.read_text()) == json.loads(given)
     assert drawn(tmp_path) == "its theirs\n", "silent without a loop"

@@ -66,10 +66,10 @@ def hold(snapshot: dict, session: Session, turn: int, usd: float, tokens: int = 
 
 def line(name: str, snapshot: dict, session: Session, mine: bool) -> str:
     """Where a loop stands, in the client's status line; "" once it is over. snapshot: {} where it
-    would take long to read."""
+    would take long to read. It fits 80 columns, so the loop's name is its number."""
     if session.status in verdict.FINAL or session.stage == "complete":
         return ""
-    head = f"loop {name}" + ("" if mine else " (another session's)")
+    head = f"loop {name.partition('-')[0]}" + ("" if mine else " (another session's)")
     if session.question is not None or snapshot.get("confirm"):
         return f"{head} waits for your answer: /loop:status"
     if session.status != verdict.RUNNING:

@@ -10,7 +10,7 @@ async function look($) {
   const said = JSON.stringify({ session_id: await $.session.id(), cwd: await $.session.cwd() })
   const words = ['/bin/sh', `${$.plugin.root}/../../hooks/run`, 'statusline']
   const ran = await $.process.run(words, { stdin: said, timeoutMs: 5000 })
-  return ran.exitCode === 0 ? ran.stdout.trim() : ''
+  return ran.exitCode === 0 ? ran.stdout.trim().replace(/^loop /, '') : '' // the client puts our name before it
 }
 
 async function draw($) {
