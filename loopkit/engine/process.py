@@ -46,6 +46,8 @@ _MARK = "LOOPKIT_MARKS"
 LINGER = 2.0
 #: Seconds in which a system does not give all process ids there are.
 _IN_TURN = 10.0
+#: Commands by which git tidies up; bytes of a process's command line that are looked at.
+_TIDYING, _LINE = frozenset((b"gc", b"maintenance", b"repack", b"pack-objects")), 4096
 #: Seconds between two looks at whether a program has ended.
 _LOOK = 0.1
 
@@ -88,10 +90,20 @@ def sweep(words: str, group: int = 0, above: int = 0) -> tuple[str, ...]:
             with open(f"/proc/{pid}/environ", "rb") as file:
                 if sought not in file.read() or os.getpgid(pid) == group:
                     continue
+            if _is_tidying(pid):
+                continue
             with open(f"/proc/{pid}/comm", encoding="utf-8", errors="replace") as comm:
                 names.append(f"{comm.read().strip()} ({pid})")
             os.kill(pid, signal.SIGKILL)
     return tuple(names)
+
+
+def _is_tidying(pid: int) -> bool:
+    """Whether it is git at a repository's objects, which a commit leaves behind and which ends by
+    itself: cut off, it would leave its half-made packs each time. Raises OSError."""
+    with open(f"/proc/{pid}/cmdline", "rb") as file:
+        program, *words = file.read(_LINE).split(b"\0")
+    return os.path.basename(program) == b"git" and not _TIDYING.isdisjoint(words[:3])
 
 
 def _before(pid: int, began: float) -> int:

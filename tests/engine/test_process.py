@@ -12,6 +12,7 @@ import pytest
 
 from loopkit.engine import process
 from tests.engine.kit import Watch
+from tests.waiting import wait_for
 
 ENV = {"PATH": os.environ["PATH"]}
 
@@ -65,6 +66,32 @@ def test_a_log_that_cannot_be_opened_runs_nothing(tmp_path: Path) -> None:
     with pytest.raises(OSError):
         run(tmp_path, "touch", "ran")
     assert not (tmp_path / "ran").exists()
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="needs /proc")
+@pytest.mark.parametrize("command", ["gc", "fetch"])
+def test_git_that_tidies_up_is_left_alone(tmp_path: Path, command: str) -> None:
+    (tmp_path / command).write_text("import sys; sys.stdin.read()")  # until the test lets it go
+    leave = (
+        "import os, subprocess, sys\n"
+        "ours = os.open('/proc/%s/fd/%s' % (sys.argv[2], sys.argv[3]), os.O_RDONLY)\n"
+        "subprocess.Popen(['git', sys.argv[1]], executable=sys.executable, stdin=ours,\n"
+        "    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)\n"
+    )
+    reading, writing = os.pipe()
+    words = (command, str(os.getpid()), str(reading))
+    outcome = run(tmp_path, sys.executable, "-c", leave, *words)
+    os.close(reading)
+    try:
+        if command == "gc":
+            assert outcome.left == ()
+            os.write(writing, b"x")  # somebody still reads
+        else:
+            assert len(outcome.left) == 1
+            with pytest.raises(BrokenPipeError):
+                wait_for("its end", lambda: os.write(writing, b"x") == 0)
+    finally:
+        os.close(writing)
 
 
 @pytest.mark.skipif(not hasattr(select, "poll"), reason="needs poll")
