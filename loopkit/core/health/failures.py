@@ -16,7 +16,7 @@ _LIMIT = re.compile(
     r" (was |is |has been )?(reached|exceeded|hit)\b"
     r"|\bexceed(s|ed)? your ([\w'’]+ ){0,3}(quota|rate limit)\b"
     r"|\b(quota (exceeded|exhausted)|resource_exhausted|too many requests|rate_limit_error)\b"
-    r"|(\b(http|status|error|code)[ :]*|\()429\b",
+    r"|(\b(http|status|error|code)[\"' :=]*|\()429\b",
     re.I,
 )
 #: Of what a person has to pay for, no waiting helps.
@@ -27,7 +27,7 @@ _TRANSIENT = re.compile(
     r"|\b(connection|network) (error|reset|refused|closed|aborted|timed out|is unreachable)\b"
     r"|\b(api|request|stream) [\w ]{0,20}timed out\b"
     r"|\b(econnreset|econnrefused|etimedout|enotfound|eai_again|epipe|fetch failed)\b"
-    r"|\b(http|status|api error|error|code)[ :(]*(500|502|503|504|529)\b",
+    r"|\b(http|status|api error|error|code)[\"' :=(]*(500|502|503|504|529)\b",
     re.I,
 )
 

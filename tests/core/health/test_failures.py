@@ -30,6 +30,8 @@ from loopkit.core.health import failures
         ("You exceeded your current quota, please check your plan", "limit"),
         ('{"error": {"status": "RESOURCE_EXHAUSTED"}}', "limit"),
         ("Too Many Requests", "limit"),
+        ('{"error": {"code": 429, "message": "slow down"}}', "limit"),
+        ('{"error": {"code": 503}}', "transient"),
         ("You've hit your monthly spend limit · /usage-credits to raise it", ""),
         ("Your credit balance is too low (429)", ""),
         ("API Error: 529 Overloaded. This is a server-side issue", "transient"),
