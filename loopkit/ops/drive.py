@@ -45,8 +45,6 @@ _TRYING = (kinds.TEST, kinds.VERDICT, kinds.GOAL_VERDICT)
 _JUDGES = (*_TRYING, kinds.WAVE_REVIEW, kinds.BATCH_REVIEW, kinds.THOROUGH_REVIEW)
 #: What whoever judges without a look is told, once.
 UNSEEN = "it did not look: read the changed files, or their diff, before you judge them"
-#: Kinds by which the whole is judged.
-_JUDGING = (kinds.THOROUGH_REVIEW, kinds.GATE, kinds.GATE_AGAIN)
 
 
 class Driver:
@@ -74,18 +72,17 @@ class Driver:
         return KINDS[step.kind].who
 
     def due(self) -> list[Step]:
-        """What the loop waits for; before the first wave trials of proofs, before the gate the
-        checks that it waits for. Before somebody judges the whole, what has changed is
-        measured."""
+        """What the loop waits for, before the gate the checks that it waits for. Before somebody
+        judges the whole, what has changed is measured."""
         workspace, loop = self._open()
-        steps = proof.due(loop, gate.due(workspace, loop))
+        steps = gate.due(workspace, loop)
         key = (steps[0].kind if steps else "", loop.state.last_completion)
         asked = any(row.startswith(kinds.THOROUGH_REVIEW) for row in loop.state.supervision.out)
-        if key[0] not in _JUDGING or key in self._measured or asked:
+        if key[0] not in due.JUDGING or key in self._measured or asked:
             return steps
         self._measured.add(key)
         self.told += changes.at_end(workspace, loop)
-        return proof.due(loop, gate.due(workspace, loop))
+        return gate.due(workspace, loop)
 
     def do(self, step: Step) -> Iterator[Recorded]:
         """Do what needs neither an agent nor a person. Raises Refused for what nobody can do."""

@@ -50,7 +50,8 @@ def due(workspace: Workspace, loop: Loop) -> list[Step]:
     has not run, comes before whoever is asked for an opinion, and before the gate."""
     state = loop.state
     steps = rules.due(state)
-    if [step.kind for step in steps] not in ([kinds.THOROUGH_REVIEW], [kinds.GATE]):
+    judging = ([kinds.THOROUGH_REVIEW], [kinds.GATE], *([[kinds.PROOFS]] if state.waves else []))
+    if [step.kind for step in steps] not in judging:
         return steps
     if review.with_experts(state):
         return steps

@@ -21,7 +21,6 @@ from ..core.journal.parts import (
     NOT_TRIED,
     OLD_TESTS,
     PERSON,
-    PROOF,
     RED,
     WITHOUT_WORK,
     Changed,
@@ -29,7 +28,6 @@ from ..core.journal.parts import (
 from ..core.journal.state import LoopState
 from ..core.steps import due as waiting
 from ..core.steps import kinds
-from ..core.steps.kinds import Step
 from ..engine import without
 from ..engine.checkpoints import measured
 from ..engine.git import repository
@@ -41,28 +39,6 @@ from .workspace import OutOfTime, Result, Workspace
 
 #: Seconds that the runs of one proof apart from the real tree may take in all.
 APART_SECONDS = 480
-
-
-def due(loop: Loop, steps: list[Step]) -> list[Step]:
-    """What comes before the first wave and before the gate: proofs that are still to be tried, then
-    others for those that prove nothing."""
-    state = loop.state
-    ahead = [step.kind for step in steps]
-    if ahead == [kinds.OPEN_WAVE]:
-        untried = [kinds.step(kinds.RED_FIRST, name) for name in trials.untried(state)]
-        if untried:
-            return untried
-    elif not _asks_for_proofs(state, steps) and ahead not in (
-        *([kinds.THOROUGH_REVIEW], [kinds.GATE], [kinds.GATE_AGAIN]),
-    ):
-        return steps
-    return [kinds.step(kinds.PROOFS)] if trials.vain(state) else steps
-
-
-def _asks_for_proofs(state: LoopState, steps: list[Step]) -> bool:
-    """A finding that waits to be settled says that a proof does not show its criterion."""
-    names = [step.subject for step in steps if step.kind == kinds.RESOLVE]
-    return any(state.findings[name].category == PROOF for name in names)
 
 
 def try_before(workspace: Workspace, name: str) -> Result:
@@ -99,7 +75,8 @@ def _taken_away(workspace: Workspace, loop: Loop, target: str, line: str) -> tup
 def before_wave(workspace: Workspace, loop: Loop) -> Result:
     """Try what may run before the first wave is opened by hand. Exit 1 where a proof proves
     nothing."""
-    if loop.state.waves or waiting.due(loop.state)[0].kind != kinds.OPEN_WAVE:
+    ahead = waiting.due(loop.state)[0].kind
+    if loop.state.waves or ahead not in (kinds.OPEN_WAVE, kinds.RED_FIRST, kinds.PROOFS):
         return Result(loop, "")
     lines = [
         try_before(workspace, name).text

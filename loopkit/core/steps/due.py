@@ -30,7 +30,8 @@ def due(state: LoopState) -> list[Step]:
     for rule in _RULES:
         steps = rule(state, policy)
         if steps:
-            return [*steps, *policy.beside(state)] if rule in _TOGETHER else steps
+            first = _proofs(state, steps)
+            return [*first, *policy.beside(state)] if rule in _TOGETHER else first
     return [step(kinds.LOOK)]
 
 
@@ -168,6 +169,30 @@ def _end(state: LoopState, policy: Policy) -> list[Step]:
     return [step(kinds.GATE_AGAIN if gate.get("card") == verdict.RESEARCH else kinds.COMPLETE)]
 
 
+def _proofs(state: LoopState, steps: list[Step]) -> list[Step]:
+    """What comes before a wave, or the judgement of the whole: proofs that are still to be tried,
+    then others for those that prove nothing."""
+    ahead = steps[0].kind
+    if ahead not in (*JUDGING, kinds.OPEN_WAVE) and not _asks_for_proofs(state, steps):
+        return steps
+    from ..evidence import trials
+
+    untried = [step(kinds.RED_FIRST, name) for name in trials.untried(state)]
+    if untried or state.waves and ahead == kinds.OPEN_WAVE:
+        return untried or steps
+    return [step(kinds.PROOFS)] if trials.vain(state) else steps
+
+
+#: Kinds by which the whole is judged.
+JUDGING = (kinds.THOROUGH_REVIEW, kinds.GATE, kinds.GATE_AGAIN)
+
+
+def _asks_for_proofs(state: LoopState, steps: list[Step]) -> bool:
+    """A finding that waits to be settled says that a proof does not show its criterion."""
+    names = [step.subject for step in steps if step.kind == kinds.RESOLVE]
+    return any(state.findings[name].category == parts.PROOF for name in names)
+
+
 def _between(state: LoopState, policy: Policy) -> list[Step]:
     return policy.between_waves(state)
 
@@ -277,6 +302,7 @@ def _resolve(state: LoopState, step: Step) -> str:
 
 _LINES: dict[str, Callable[[LoopState, Step], str]] = {
     kinds.RESUME: _resume,
+    kinds.RED_FIRST: lambda state, step: NEXT if state.waves else kinds.WAVE_NEXT,
     kinds.CHECK: lambda state, step: check(state, step.subject),
     kinds.BATCH_REVIEW: _batch,
     kinds.RESOLVE: _resolve,

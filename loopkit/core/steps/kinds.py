@@ -68,7 +68,7 @@ KINDS: dict[str, Kind] = {
         *(AGENT, "plan_review", "plan-review", "plan-review/review.md", events.VERIFICATION),
         "loopkit review --plan",
     ),
-    RED_FIRST: Kind(PROGRAM, command="loopkit next"),
+    RED_FIRST: Kind(PROGRAM),
     PROOFS: Kind(FORM, "proofs", command="loopkit next"),
     # tasks
     IMPLEMENTATION: _agent(events.IMPLEMENTATION, "coder", "coder/implement.md"),

@@ -6,6 +6,7 @@ import random
 
 import pytest
 
+from loopkit.core.evidence import trials
 from loopkit.core.plan import drafts
 from loopkit.core.review import batch_review, gate
 from loopkit.core.steps import due, kinds, waves
@@ -29,6 +30,11 @@ def test_the_persons_word_comes_before_everything() -> None:
 
 def test_tasks_of_a_wave_are_worked_side_by_side() -> None:
     book = Book().planned(task("a"), task("b"), task("c", blocked_by=["#1"]))
+    tried = [("red_first", name) for name in ("C1", "M2", "T-001", "T-002", "T-003")]
+    assert names(book) == tried and due.command(book.state) == "loopkit wave next"
+    for _, name in tried:
+        line = trials.checks(book.state)[name]
+        book.do(lambda state, *given: [trials.tried(*given)], name, "before", "red", line, "", {})
     assert names(book) == [("open_wave", 1)]
     book.wave()
     assert names(book) == [("implementation", "T-001"), ("implementation", "T-002")]
