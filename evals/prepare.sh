@@ -9,7 +9,13 @@ mkdir -p "$data"
 dev=$(readlink "$root/.venv" 2>/dev/null || :)
 ready=${dev%/*/env}/data-$(cksum <"$root/requirements.lock" | tr ' ' '-')
 if [ -n "$dev" ] && cmp -s "$root/requirements.lock" "$ready/env/requirements.lock"; then
-  cp -R "$ready/env/." "$data/env"
+  cp -Rp "$ready/env/." "$data/env"
+  # what is compiled lies by the place of its source, and is good as long as that has its time
+  for from in "$ready/env" "$root"; do
+    place=$(CDPATH='' cd -- "$from" && pwd -P)
+    to=$data/pyc$([ "$from" = "$root" ] && printf %s "$root" || printf %s "$data/env")
+    if [ -d "$ready/pyc$place" ]; then mkdir -p "$to" && cp -Rp "$ready/pyc$place/." "$to"; fi
+  done
 else
   LOOPKIT_DATA=$data "$root/bin/loopkit" --version >/dev/null
 fi

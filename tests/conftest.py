@@ -131,12 +131,20 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def offline(monkeypatch: pytest.MonkeyPatch) -> None:
-    """pip and uv install from the folder of wheels that script/setup downloaded; no network."""
+def without_network() -> dict[str, str]:
+    """Variables with which pip and uv install from the folder of wheels that script/setup
+    downloaded; a bare `pytest` has none."""
     wheels = os.environ.get("LOOPKIT_TEST_WHEELS")
     if not wheels:
+        return {}
+    links = dict.fromkeys(("PIP_FIND_LINKS", "UV_FIND_LINKS"), wheels)
+    return {"PIP_NO_INDEX": "1", "UV_OFFLINE": "1", **links}
+
+
+@pytest.fixture
+def offline(monkeypatch: pytest.MonkeyPatch, without_network: dict[str, str]) -> None:
+    """pip and uv install from there in this process too."""
+    if not without_network:
         pytest.skip("needs the wheels that script/test downloads")
-    monkeypatch.setenv("PIP_NO_INDEX", "1")
-    monkeypatch.setenv("UV_OFFLINE", "1")
-    monkeypatch.setenv("PIP_FIND_LINKS", wheels)
-    monkeypatch.setenv("UV_FIND_LINKS", wheels)
+    for name, value in without_network.items():
+        monkeypatch.setenv(name, value)

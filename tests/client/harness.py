@@ -30,6 +30,7 @@ KEY = "scripted"
 # person's decision too. Never advice to a person: the second is too wide.
 APPROVED = ("Write", "Edit")
 EVERYTHING = ("Bash(loopkit *)", "Write", "Edit")
+STILL = json.dumps({"prefersReducedMotion": True})
 
 
 def find_client() -> Path | None:
@@ -338,7 +339,8 @@ class Sandbox:
         # one by one: not every client takes a folder of plugins
         folders = [f"--plugin-dir={folder}" for folder in PLUGINS.values()] if plugins else []
         rules = ["--allowedTools", ",".join(allowed)] if allowed else []
-        return [str(self.client), *folders, "--permission-mode", "default", *rules, *more]
+        still = ["--settings", STILL]  # what moves on a screen takes a fifth of a core
+        return [str(self.client), *folders, *still, "--permission-mode", "default", *rules, *more]
 
     def start(
         self,

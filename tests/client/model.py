@@ -10,6 +10,7 @@ compaction and a resumed session need no special care.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import json
 import re
@@ -203,7 +204,7 @@ class Turn:
         """Names of the tools that the client offers."""
         return [tool.get("name") for tool in self.request.get("tools") or []]
 
-    @property
+    @functools.cached_property
     def fresh(self) -> list[Event]:
         """What came since the model spoke last."""
         fresh = itertools.takewhile(
@@ -211,12 +212,12 @@ class Turn:
         )
         return list(reversed(list(fresh)))
 
-    @property
+    @functools.cached_property
     def newest(self) -> str:
         """Everything that was said to the model since it spoke last."""
         return "\n".join(event.text for event in self.fresh)
 
-    @property
+    @functools.cached_property
     def prompt(self) -> str:
         """The newest words of a person (in a subagent: its caller's task), without what the client
         adds."""

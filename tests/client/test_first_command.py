@@ -86,9 +86,10 @@ def held(here: Sandbox) -> bool:
 
 
 @pytest.mark.parametrize("way", ["path", "git"])
-def test_headless(place, checkout: Path, way: str) -> None:
+def test_headless(place, checkout: Path, way: str, without_network: dict[str, str]) -> None:
     """Once with nothing prepared: the command prepares loopkit by itself."""
     here = place(greetings(), prepared=way == "git")
+    here.env.update(without_network)
     idle(here)
     install(here, checkout, way)
     run = here.run(f"/loop:start {TEXT}", plugins=False)
