@@ -158,7 +158,9 @@ def test_injections_do_not_abort_the_command_when_loopkit_refuses(document):
     # A non-zero exit of an injected program would end the whole command; these options print a
     # refusal and exit 0.
     for command in injections(document):
-        assert command.split()[2:] in (["--soft"], ["--ask"], ["--from-prompt"])
+        assert command.split()[2:] in (
+            *(["--soft"], ["--asked", "--soft"], ["--ask"], ["--from-prompt"]),
+        )
 
 
 def test_rules_name_safe_subcommands_one_by_one(document):

@@ -188,6 +188,9 @@ def whole() -> Book:
     touched = {"criterion": "M1", "path": "b", "by": "", "mark": "1"}
     book.line("watched_changed", wave=1, files=[touched], ask=True)
     book.line("watched_settled", how="mine")
+    book.line("person_spoke", how="esc")
+    book.line("went_on")
+    book.line("attended_changed", unattended=True)
     return book
 
 
