@@ -206,6 +206,8 @@ def _ownership(report: Report, loop: Loop, case: Case) -> None:
         cause = f" ({session.verdict})" if session.verdict else ""
         reason = session.reason or verdict.BY_HAND
         report.warn(f"the loop is paused{cause}: {reason}; go on: loopkit resume")
+    if session.free:
+        report.ok("it waits, since the person spoke; go on: /loop:resume")
     if session.last_stop:
         end = session.last_stop["verdict"]
         report.ok(f"last stop: {session.last_stop['decision']}" + (f", {end}" if end else ""))

@@ -146,6 +146,7 @@ def _lines(workspace: Workspace, loop: Loop, snapshot: dict, asked: bool) -> lis
     state, session = loop.state, loop.state.session
     why = f" ({session.verdict})" if session.verdict else ""
     why += f": {session.reason}" if session.reason else ""
+    why += ", waits since the person spoke" if session.free else ""
     lines = [
         f"Loop {loop.name}: {snapshot['status']}{why}",
         prose.clean((state.text.strip().splitlines() or [""])[0], 150),

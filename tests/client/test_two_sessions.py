@@ -22,6 +22,7 @@ PANEL = {"CLAUDE_CODE_ENABLE_TODO_TOOLS": "1"}
 TASKS = {"T-001", "T-002", "T-003"}
 OURS = "It belongs to this session"
 LIVE = "It belongs to a live session"
+LEAVES = "The person leaves it by /loop:pause, /loop:resume, /loop:cancel"
 GONE = "It belongs to a session that is gone"
 
 
@@ -111,7 +112,7 @@ def test_two_terminals_of_one_project_each_with_an_attempt_of_its_own(place, tmu
     one = here.terminal("--session-id", ONE, allowed=EVERYTHING, env=PANEL)
     two = here.terminal("--session-id", TWO, allowed=EVERYTHING, env=PANEL)
     one.say(f"/loop:start {REQUEST}")
-    soon(here, ONE, "To leave it: loopkit cancel", event="Stop")
+    soon(here, ONE, LEAVES, event="Stop")
     ledger = here.ledger
 
     # the second attempt is refused, with the owner and the ways out; nothing is written
@@ -135,8 +136,10 @@ def test_two_terminals_of_one_project_each_with_an_attempt_of_its_own(place, tmu
     one.wait("its list", lambda: set(here.list_of(cleared)) == TASKS)
     assert cleared not in (ONE, TWO)
     one.see("LOOP RESUME")
-    one.say("hello")
-    soon(here, cleared, "To leave it: loopkit cancel", event="Stop")
+    one.say("hello")  # words of the person's drive nothing on
+    one.see("waits, since you spoke")
+    one.say("/loop:resume")
+    soon(here, cleared, LEAVES, event="Stop")
     assert OURS in heard(here, cleared, "SessionStart")[0]
 
     # a branch of the conversation is another session: told, not held, and free to take over
@@ -148,7 +151,7 @@ def test_two_terminals_of_one_project_each_with_an_attempt_of_its_own(place, tmu
     one.wait("the answer", lambda: turns(here, branch) == 1)
     assert heard(here, branch, "Stop") == [] and set(here.list_of(branch)) == set()
     one.say("/loop:resume")
-    soon(here, branch, "To leave it: loopkit cancel", event="Stop")
+    soon(here, branch, LEAVES, event="Stop")
     one.wait("the lists", lambda: (set(here.list_of(branch)), here.list_of(cleared)) == (TASKS, {}))
     assert owner(here) == branch
 

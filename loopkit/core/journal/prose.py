@@ -7,19 +7,24 @@ from __future__ import annotations
 _NO_TAG = ("", *" \t\n0123456789=-")
 
 
+#: A word that is longer than that is cut, where a line has to be.
+_WORD = 24
+
+
 def clean(text: str, most: int) -> str:
-    """One line of somebody's text: control characters become spaces, at most `most` characters."""
+    """One line of somebody's text: control characters become spaces, at most `most` characters,
+    whole words alone."""
     line = "".join(letter if letter.isprintable() else " " for letter in text[: most + 1])
-    return line if len(line) <= most else line[: most - 1] + "…"
+    if len(line) <= most:
+        return line
+    head, _, word = line[:most].rpartition(" ")
+    return (head if head.strip() and len(word) <= _WORD else line[: most - 1]) + "…"
 
 
 def short(text: str, most: int) -> str:
-    """The same, cut between two words where there are any."""
-    line = " ".join(clean(text, 4 * most).split())
-    if len(line) <= most:
-        return line
-    head, _, _ = line[:most].rpartition(" ")
-    return (head.rstrip(" ,;:.") or line[: most - 1]) + "…"
+    """The same without white space that says nothing, and without a comma before the cut."""
+    line = clean(" ".join(text[: 4 * most].split()), most)
+    return line[:-1].rstrip(" ,;:.") + "…" if line.endswith("…") else line
 
 
 def untagged(text: str) -> str:

@@ -284,6 +284,7 @@ class IterationEnded(OfTranscripts, EventType):
             session.hold_quiet = True
             session.last_hold_offset = self.transcript_offset
             forget(session, BESIDE)
+            forget(session, WAITS)
         if self.verdict:
             _end(session, self.verdict, self.reason)
 
