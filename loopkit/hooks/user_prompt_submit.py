@@ -34,11 +34,14 @@ def handle(call: Call) -> dict | None:
     if type(words) is not str:
         return None
     found = project.own_view(call)
-    if found is None or found.session.status != verdict.RUNNING:
+    if found is None or found.session.status in verdict.FINAL:
         return None
+    if found.session.status == verdict.PAUSED:
+        return _kept(call, found, words) if words.lstrip().startswith(answers.REPORTS) else None
     if not words.lstrip().startswith(answers.REPORTS):
         return _typed(call, found, words.split(maxsplit=1)[:1])
     if found.session.free or _interrupted(call):
+        _let_go(call, found)
         return _kept(call, found, words)
     home, out = agents.folder(found), found.snapshot["out"]
     lost = _LOST.search(words[:2000]) is not None
@@ -88,9 +91,8 @@ def _interrupted(call: Call) -> bool:
 
 
 def _kept(call: Call, found: loops.View, words: str) -> dict | None:
-    """A report after the person has spoken: what an agent of the loop brings is kept, and begins no
-    turn."""
-    _let_go(call, found)
+    """A report of a loop that waits, since it is paused or the person has spoken: what an agent of
+    the loop brings is kept, and begins no turn."""
     lost = _LOST.search(words[:2000]) is not None
     if lost:
         _note_lost(call, found, words)

@@ -469,6 +469,9 @@ def test_nobody_else_hears_it(loop: Loop) -> None:
     for typed in (None, 3):
         assert not said(loop, typed)
     loop.project.record("paused", reason="x")
+    assert "its answer is kept. It waits: /loop:resume goes on." in spared(loop, REPORT)
+    assert not said(loop, REPORT.replace("a1", "b9")), "an agent that is none of the loop's"
+    loop.project.record("loop_cancelled")
     assert not said(loop)
 
 
