@@ -12,7 +12,7 @@ from ..core.journal.settings import POLICIES, SUPERVISOR
 from ..engine import run as runner
 from ..ops.runs import start as starting
 from ..ops.runs.loops import continued, session_of
-from ..ops.runs.start import LOOPER, PIPELINE, STAGE, Asked
+from ..ops.runs.ready import LOOPER, PIPELINE, STAGE, Asked, amount
 from ..ops.workspace import Result
 from ..render import printable
 from . import app
@@ -142,7 +142,7 @@ def _continued(call: app.App, words: tuple[str, ...], given: dict) -> Asked:
 
 def _common(call: app.App, given: dict, typed: str | None) -> Asked:
     """What the options say. typed: the number of iterations behind the names."""
-    most = starting.amount(given["iterations"] or typed, "iterations")
+    most = amount(given["iterations"] or typed, "iterations")
     program = click.get_current_context().meta.get("program")
     chosen = {key: given[key] for key in ("agent", "model", "script", "record") if given[key]}
     if program:
@@ -151,8 +151,8 @@ def _common(call: app.App, given: dict, typed: str | None) -> Asked:
         "",
         "",
         iterations=None if most is None else int(most),
-        usd=starting.amount(given["usd"], "usd"),
-        seconds=starting.amount(given["seconds"], "seconds"),
+        usd=amount(given["usd"], "usd"),
+        seconds=amount(given["seconds"], "seconds"),
         chosen=chosen,
         items=_items(call, given),
         accept_changes=bool(given["accept_changes"]),

@@ -6,7 +6,7 @@ from ...core.journal import prose
 from ...core.pipeline.definitions import Fault
 from .. import taskfile
 from ..workspace import Result, Workspace
-from .start import PIPELINE, STAGE, library
+from .ready import PIPELINE, STAGE, library
 
 #: The kind of a file of tasks.
 TASKS = "tasks"

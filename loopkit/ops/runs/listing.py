@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from ...core.journal import prose
 from ..workspace import Result, Workspace
-from . import start
+from . import ready
 
 
 def definitions(workspace: Workspace) -> Result:
     """Every stage and pipeline with what it does and where it is from."""
-    books, _ = start.library(workspace)
+    books, _ = ready.library(workspace)
     rows = []
     for kind, names, find in (
         ("stage", list(books.stages()), books.stage),

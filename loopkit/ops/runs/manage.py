@@ -15,7 +15,7 @@ from ...store import atomic, runs
 from ...store.loop import unwritable
 from ...store.runs import PAUSE, Run
 from ..workspace import Result, Workspace
-from . import start
+from . import taking
 
 #: Days after which `clean` puts a run away.
 OLD_DAYS = 7
@@ -117,7 +117,7 @@ def stop(workspace: Workspace, session: str) -> Result:
     seen = _seen(workspace, session)
     _check_held(seen)
     assert seen.lock is not None
-    start.end(seen.lock, session)
+    taking.end(seen.lock, session)
     after = _seen(workspace, session)
     text = "\n".join([f"run {session} is stopped", *words.going_on(after.state, after.held)])
     return _result(text, after.data)

@@ -9,19 +9,20 @@ import subprocess
 from ...core.journal.errors import Damaged, Refused
 from ...store import place
 from ..workspace import Result, Workspace
-from . import start as starting
+from . import making
+from .ready import Asked, ready
 
 #: Variables that say where state and settings are; a tmux server knows those of its own start.
 _KEPT = ("LOOPKIT_", "XDG_", "CLAUDE_CONFIG_DIR", "PATH", "HOME")
 
 
-def start(workspace: Workspace, asked: starting.Asked, words: list[str]) -> Result:
+def start(workspace: Workspace, asked: Asked, words: list[str]) -> Result:
     """Start `loopkit words…` in the session `loop-<session>`; it is checked first, so that what
     cannot be run is said here. Raises LoopError."""
     program = shutil.which("tmux", path=place.search_path(workspace.environment))
     if program is None:
         raise Damaged("tmux is not on the PATH", "install it, or leave --tmux out")
-    starting.ready(workspace, asked)
+    making.check(ready(workspace, asked), asked)
     name = f"loop-{asked.session}"
     kept = [
         f"{key}={value}" for key, value in workspace.environment.items() if key.startswith(_KEPT)

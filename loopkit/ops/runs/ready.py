@@ -1,0 +1,196 @@
+"""A start of a run as it was asked for, and all that it needs, found out before anything is
+written."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from ...core.journal import limits as typed
+from ...core.journal.errors import LoopError, Refused, UsageFault
+from ...core.pipeline import definitions, events, status
+from ...core.pipeline.definitions import DEFAULT_RUNS, Known, Pipeline
+from ...core.pipeline.events import Limits
+from ...engine import agents
+from ...engine.definitions import Library, unknown, usable
+from ...store import config, origin, place
+from ...store.runs import Run
+from ..workspace import Workspace
+from . import completions, loops, validators
+from .loops import LOOPER
+from .on_loop import OnLoop
+
+STAGE, PIPELINE = "stage", "pipeline"
+#: The stage that works a goal to its end: what its agents are told is the loop's.
+_LOOPER = definitions.Stage(
+    LOOPER, "Work a goal to its end", "goal-reached", delay=0, text="${ITEM}"
+)
+
+
+class Asked(NamedTuple):
+    """A start as it was asked for. form: STAGE, PIPELINE or "" (whatever has that name) · words: of
+    the command, to be typed again · iterations, usd, seconds: limits; None: not given, 0: none ·
+    how: PLAIN, RESUME or FORCE · chosen: agent and options that were given: agent, model, program,
+    script, record, allowed_tools, permission_mode · items: None where none were given · loop,
+    tasks, goal, approval, checks, take_over: of a stage that works on a loop, as of loops.Wish."""
+
+    name: str
+    session: str
+    form: str = ""
+    words: tuple[str, ...] = ()
+    iterations: int | None = None
+    usd: float | None = None
+    seconds: float | None = None
+    how: str = status.PLAIN
+    chosen: dict[str, Any] = {}  # noqa: RUF012
+    items: tuple[str, ...] | None = None
+    accept_changes: bool = False
+    loop: str = ""
+    tasks: str = ""
+    goal: str = ""
+    approval: str = ""
+    checks: tuple[str, ...] = ()
+    take_over: bool = False
+
+
+def amount(text: str | None, kind: str) -> float | None:
+    """A limit as it was typed; 0: none. Raises UsageFault."""
+    return None if text is None else typed.amount(text, None, kind) or 0
+
+
+def library(workspace: Workspace) -> tuple[Library, dict]:
+    """The stages and pipelines that can be named here, and the settings of runs. Raises
+    LoopError."""
+    whose = workspace.origin(workspace.root) if workspace.root else None
+    settings = config.of_runs(whose, workspace.environment, workspace.project)
+    names = Known(completions.names(), [*settings["agents"], *agents.names()], validators.names())
+    return Library(workspace.root, workspace.environment, whose, names), settings
+
+
+class Ready(NamedTuple):
+    """All that a start needs, found out before anything is written. notes: what to tell the person
+    first · loop: where a stage works on one."""
+
+    root: str
+    pipeline: Pipeline
+    limits: Limits
+    books: Library
+    settings: dict
+    notes: list[str]
+    loop: loops.Found | None = None
+
+
+def ready(workspace: Workspace, asked: Asked) -> Ready:
+    """Look everything up. Raises LoopError for what cannot be run."""
+    _check(workspace, asked)
+    books, settings = library(workspace)
+    root = workspace.root or place.future(workspace.folder, workspace.environment)
+    before = Run.open(root, asked.session)
+    try:
+        pipeline = find(workspace, books, _as_before(asked, before))
+    except UsageFault as fault:
+        raise _untrusted(books, fault) from None
+    notes = [_passed_over(name) for name in dict.fromkeys(books.untrusted)]
+    wanted = limits(asked, pipeline, settings["limits"], before)
+    for entry in pipeline.entries:
+        completions.check_programs(entry.stage.completion, workspace.environment)
+    found = _loop(workspace, asked, pipeline, before)
+    return Ready(root, pipeline, wanted, books, settings, notes, found)
+
+
+def _loop(
+    workspace: Workspace, asked: Asked, pipeline: Pipeline, before: Run | None
+) -> loops.Found | None:
+    """The loop that stages of a pipeline work on. Raises LoopError."""
+    strategies = [completions.made(entry.stage.completion) for entry in pipeline.entries]
+    on_loop = [one for one in strategies if isinstance(one, OnLoop)]
+    if not on_loop:
+        return None
+    goal = asked.goal if any(one.goal for one in on_loop) else None
+    named = asked.loop or (before.state.loop if before and asked.how == status.RESUME else "")
+    given = Limits(asked.iterations, asked.usd, asked.seconds)
+    wish = (asked.session, named, asked.tasks, goal, asked.approval)
+    return loops.look(workspace, loops.Wish(*wish, asked.checks, asked.take_over, given))
+
+
+def _check(workspace: Workspace, asked: Asked) -> None:
+    if workspace.environment.get("LOOPKIT_CHILD"):
+        raise Refused(
+            "an agent of a run starts no further run",
+            "write down what should run next; the person starts it",
+        )
+    if not definitions.is_name(asked.session):
+        raise UsageFault(
+            f"not a session's name: {asked.session[:70]!r}",
+            f"lower-case letters, digits and hyphens, at most {definitions.LONGEST}",
+        )
+
+
+def _as_before(asked: Asked, before: Run | None) -> Asked:
+    """A start that goes on takes the number of iterations from the run, unless it is given."""
+    if before is None or asked.how != status.RESUME:
+        return asked
+    state = before.state
+    if asked.items is not None and list(asked.items) != state.items:
+        raise Refused("a run keeps the items that it began with", "leave --items out")
+    if asked.iterations is None and state.kind == events.LOOP:
+        asked = asked._replace(iterations=state.stages[0].part.runs)
+    return asked._replace(items=tuple(state.items))
+
+
+def _untrusted(books: Library, fault: UsageFault) -> LoopError:
+    """The refusal of a name that only an untrusted file has."""
+    if not books.untrusted:
+        return fault
+    return Refused(_passed_over(books.untrusted[0]), code="not_yours")
+
+
+def _passed_over(name: str) -> str:
+    way = f"look at it and take it over in a terminal: {origin.program()} trust"
+    return f".loop/{name} came with the repository and is not used; {way}"
+
+
+def find(workspace: Workspace, books: Library, asked: Asked) -> Pipeline:
+    """What is to be run. Raises UsageFault for a name that nothing has, Damaged for what lint calls
+    an error."""
+    if asked.name == LOOPER:
+        return definitions.single(_LOOPER, asked.iterations or DEFAULT_RUNS)
+    if asked.form != PIPELINE:
+        found, faults = books.stage(asked.name)
+        usable(faults)
+        if found is not None:
+            return definitions.single(found, _iterations(asked, found))
+        if asked.form == STAGE:
+            raise unknown("stage", asked.name, [name for name, _ in books.stages()])
+    whole, faults = books.pipeline(asked.name, workspace.folder)
+    usable(faults)
+    if whole is None:
+        names = [name for name, _ in (*books.stages(), *books.pipelines())]
+        raise unknown("pipeline" if asked.form else "stage or pipeline", asked.name, names)
+    return whole
+
+
+def _iterations(asked: Asked, found: definitions.Stage) -> int:
+    """Iterations of a single stage at the most."""
+    if asked.iterations:
+        return asked.iterations
+    if found.completion == definitions.ALL_ITEMS:
+        return max(1, len(found.items if asked.items is None else asked.items))
+    return DEFAULT_RUNS
+
+
+def limits(asked: Asked, pipeline: Pipeline, usual: dict, before: Run | None = None) -> Limits:
+    """The limits of a start: what was given, what the run had, what the settings say. Raises
+    UsageFault where nothing would bound it."""
+    had: dict[str, Any] = {"iterations": None, **usual}
+    if before is not None and asked.how == status.RESUME:
+        had = before.state.limits._asdict()
+    if pipeline.single:
+        most: int | None = pipeline.entries[0].runs
+    else:
+        most = asked.iterations or max(
+            had["iterations"] if asked.how == status.RESUME else 0,
+            sum(entry.runs for entry in pipeline.entries),
+        )
+    usd = had["usd"] if asked.usd is None else asked.usd or None
+    seconds = had["seconds"] if asked.seconds is None else asked.seconds or None
+    return Limits(most, usd, seconds)

@@ -1,0 +1,191 @@
+"""Whose a run is: it is taken together with its lock, put away, or left to whoever works on it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+
+from ...core.journal.errors import LimitReached, Refused
+from ...core.pipeline import due, events, status
+from ...core.pipeline.definitions import Entry, Pipeline
+from ...core.pipeline.events import RunState
+from ...engine import process
+from ...render import runs as words
+from ...store import runs
+from ...store.runs import Lock, Run
+from ..workspace import Workspace
+from . import validators
+from .driver import RUN
+from .ready import Asked, Ready
+
+#: Seconds that a process is given to end when somebody else wants it to.
+_PATIENCE = 30.0
+
+
+class Stands(Exception):
+    """There is a run that this start does not touch. code: of the command."""
+
+    def __init__(self, run: Run, held: str, code: int) -> None:
+        super().__init__()
+        self.run, self.held, self.code = run, held, code
+
+
+def take(workspace: Workspace, found: Ready, asked: Asked) -> tuple[Run, Lock]:
+    """The run and its lock, taken together: of many who start it at once one gets it. Raises
+    LoopError, Stands."""
+    while True:
+        with runs.guarded(found.root):
+            taken = _take_now(workspace, found, asked)
+        if isinstance(taken, tuple):
+            return taken
+        end(taken, asked.session)
+
+
+def _take_now(workspace: Workspace, found: Ready, asked: Asked) -> tuple[Run, Lock] | dict:
+    """The same under the guard; the lock of a process that has to end first."""
+    root, session = found.root, asked.session
+    before = Run.open(root, session)
+    held_lock = runs.read_lock(root, session)
+    known = before.state.status if before else None
+    here = runs.here()
+    held = status.holder(held_lock, known or "", here, time.time())
+    can_end = held_lock is not None and status.process(held_lock, here) == status.SAME
+    what = status.start(known, held, can_end, asked.how)
+    if what == status.END_FIRST:
+        assert held_lock is not None
+        return held_lock
+    if before is not None and held == status.FREE:
+        runs.tidy(before)
+    if what == status.REFUSE or what == status.SAY_COMPLETED:
+        raise _refusal(before, held, held_lock, asked, what)
+    if what == status.GO_ON:
+        assert before is not None
+        _check_goes_on(before, found, asked)
+        runs.clear_requests(before)
+        _sweep(before)
+        before.record([("run_resumed", _row(found, asked, before.state))])
+        opened = before
+    else:
+        if before is not None:
+            _sweep(before)
+            runs.archive(root, session)
+        _check_allowed(workspace, found.pipeline)
+        opened = runs.create(root, session, first(workspace, found, asked), progress_head(session))
+    lock = Lock(root, session, lambda: None)
+    lock.take()
+    return opened, lock
+
+
+def _sweep(before: Run) -> None:
+    """End agents that outlived the process which started them."""
+    if before.state.token:
+        process.sweep(f"{RUN}={before.state.token}")
+
+
+def _refusal(
+    before: Run | None, held: str, lock: dict | None, asked: Asked, what: str
+) -> Exception:
+    if before is None:
+        return Refused(f"there is no run {asked.session} to go on with", "leave --resume out")
+    if held in (status.ACTIVE, status.HUNG):
+        word = "is active" if held == status.ACTIVE else "hangs: it has no heartbeat any more"
+        ways = f"stop it: loopkit runs stop {asked.session}, or watch it: loopkit runs logs"
+        by = words.held_by(lock or {}, time.time())
+        return Refused(f"run {asked.session} {word} ({by})", f"{ways} {asked.session}", code="busy")
+    return Stands(before, held, 0 if what == status.SAY_COMPLETED else 1)
+
+
+def _check_goes_on(before: Run, found: Ready, asked: Asked) -> None:
+    """Raises Refused or LimitReached where a run cannot go on like this."""
+    state, session = before.state, asked.session
+    if not before.ours:
+        what = f"run {session} was not started here"
+        raise Refused(what, "start over: --force", code="not_yours")
+    if state.pipeline != found.pipeline.name:
+        what = f"run {session} is one of {state.pipeline}, not of {found.pipeline.name}"
+        raise Refused(what, f"go on with it: {words.command(state, '--resume')}")
+    if state.definition != found.books.digest and not asked.accept_changes:
+        raise Refused(
+            f"the files of {state.pipeline} have changed since run {session} began",
+            "go on with them as they are now: --accept-changes",
+        )
+    parts = [_part(entry) for entry in found.pipeline.entries]
+    for stage, part in zip(state.stages, parts, strict=False):
+        if stage.status != status.PENDING and stage.part.name != part["name"]:
+            what = f"stage {stage.part.name}, which has begun, is called {part['name']} now"
+            raise Refused(what, "start over: --force")
+    if state.status == status.LIMIT:
+        why = due.used_up(state, parts, found.limits)
+        if why:
+            way = words.command(state, "--resume", *words.raising(state))
+            raise LimitReached(f"run {session}: {why}", f"raise the limit: {way}")
+
+
+def _row(found: Ready, asked: Asked, state: RunState | None = None) -> dict:
+    """The data of a start. A further start keeps the agent of the one before it."""
+    chosen = {**(state.chosen if state else {}), **asked.chosen}
+    return {
+        "words": list(asked.words),
+        "chosen": chosen,
+        "parts": [_part(entry) for entry in found.pipeline.entries],
+        "definition": found.books.digest,
+        **found.limits._asdict(),
+    }
+
+
+def first(workspace: Workspace, found: Ready, asked: Asked) -> dict:
+    pipeline = found.pipeline
+    items = next((entry.stage.items for entry in pipeline.entries if entry.stage.items), ())
+    return {
+        **_row(found, asked),
+        "session": asked.session,
+        "kind": events.LOOP if pipeline.single else events.PIPELINE,
+        "pipeline": pipeline.name,
+        "project": workspace.project,
+        "items": list(items if asked.items is None else asked.items),
+        "loop": asked.loop,
+    }
+
+
+def _part(entry: Entry) -> dict:
+    return {
+        "name": entry.name,
+        "stage": entry.stage.name,
+        "completion": entry.stage.completion,
+        "runs": entry.runs,
+        "on_limit": entry.on_limit,
+    }
+
+
+def _check_allowed(workspace: Workspace, pipeline: Pipeline) -> None:
+    """Raises Refused where a stage has a check that nobody allowed."""
+    for entry in pipeline.entries:
+        for line in entry.stage.validate:
+            validators.check_allowed(workspace, line, entry.name)
+
+
+def progress_head(session: str) -> str:
+    """How a progress file begins."""
+    return f"# Progress: {session}\n\nVerify: \n\n## Codebase patterns\n\n---\n"
+
+
+def end(lock: dict, session: str) -> None:
+    """End the process that holds a run, as a first Ctrl-C would; after a while for good. Raises
+    Refused where it cannot be ended."""
+    here, pid = runs.here(), lock["pid"]
+    for number in (signal.SIGTERM, getattr(signal, "SIGKILL", signal.SIGTERM)):
+        if status.process(lock, here) != status.SAME:
+            return
+        try:
+            os.kill(pid, number)
+        except ProcessLookupError:
+            return
+        except OSError as error:
+            what = f"process {pid} of run {session} cannot be ended: {error.strerror}"
+            raise Refused(what, "end it yourself") from None
+        until = time.monotonic() + _PATIENCE
+        while status.process(lock, here) == status.SAME and time.monotonic() < until:
+            time.sleep(0.05)
+    if status.process(lock, here) == status.SAME:
+        raise Refused(f"process {pid} of run {session} does not end", "end it yourself")
