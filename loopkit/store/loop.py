@@ -313,7 +313,8 @@ def next_number(root: str) -> int:
     """One more than the highest number ever used: loops, archive, purge marks. One that leaves no
     room for a number behind it was never ours. Raises OSError."""
     highest = 0
-    for folder in (root, os.path.join(root, "archive")):
+    archive = os.path.join(root, "archive")
+    for folder in (root, *(() if os.path.islink(archive) else (archive,))):
         with contextlib.suppress(FileNotFoundError, NotADirectoryError):
             for name in _entries(folder):
                 number = prose.loop_number(name) or 0
