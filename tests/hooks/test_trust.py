@@ -170,7 +170,7 @@ def test_a_snapshot_cannot_name_a_loop_outside_its_folder(project: Project, name
     snapshot["loop"] = name
     snapshot["check"] = snapshots.checksum(snapshot)
     (project.root / loops.SNAPSHOT).write_text(json.dumps(snapshot))
-    assert f"Loop {NAME}" in project.stop().held, "rebuilt from the journal"
+    assert "Loop 001 “add rate limiting”" in project.stop().held, "rebuilt from the journal"
     assert len((elsewhere / journal.NAME).read_bytes().splitlines()) == 4
 
 
