@@ -31,7 +31,7 @@ _LOOK = "/loop:status"
 def handle(call: Call) -> dict | None:
     """The session is let go where a person typed; no turn where others are still at work."""
     words = call.given.get("prompt")
-    if type(words) is not str:
+    if type(words) is not str or call.given.get("agent_id"):
         return None
     found = project.own_view(call)
     if found is None or found.session.status in verdict.FINAL:

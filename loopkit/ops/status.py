@@ -163,20 +163,19 @@ def _lines(workspace: Workspace, loop: Loop, snapshot: dict, asked: bool) -> lis
             "It was not started here, so it does nothing. If you trust it: loopkit resume --adopt"
         )
     elif snapshot["next"]:
-        lines.append(_onward(session, snapshot, asked))
+        gone = session.owner != workspace.session and not place.alive(session.owner_pid)
+        word = AGAIN if session.status == verdict.PAUSED else "next: "
+        lines.append(_onward(session, snapshot, gone) if asked else word + snapshot["next"])
     elif session.status in verdict.FINAL:
         lines.append("Start another: /loop:start <task>")
     return lines
 
 
-def _onward(session: Session, snapshot: dict, asked: bool) -> str:
-    """What comes next: a line to run, or words for the person."""
-    if not asked:
-        word = AGAIN if session.status == verdict.PAUSED else "next: "
-        return word + snapshot["next"]
+def _onward(session: Session, snapshot: dict, gone: bool) -> str:
+    """What comes next, in words for the person. gone: the loop's session does not run."""
     waits = announce.waited(snapshot, session)
-    if not waits and session.free:
-        waits = "since you spoke"
+    if not waits and (session.free or gone):
+        waits = "its session is gone" if gone else "since you spoke"
     if waits:
         options = ""
         if session.status == verdict.PAUSED:

@@ -188,6 +188,8 @@ def test_a_status_that_the_person_asks_for_has_nothing_to_run(project: Project) 
     project.ok("pause")
     told = " ".join(project.ok("status", "--asked", "--soft").out.split())
     assert f"It waits for you (paused: by hand); /loop:resume goes on. {ways}" in told
+    project.ok("resume", "--take-over", CLAUDE_PID="999999999", session=S2)
+    assert "(its session is gone)" in project.ok("status", "--asked").out
 
 
 def test_whatever_pauses_names_goal_and_ways(project: Project) -> None:
