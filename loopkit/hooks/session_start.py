@@ -5,8 +5,8 @@ from __future__ import annotations
 from ..core.journal import verdict
 from ..core.journal.session import COMPACTED
 from ..core.steps import announce
-from ..store import answers, loops, native, place
-from . import agents, project, reply
+from ..store import loops, native, place
+from . import project, reply
 from .reply import Call
 
 #: What the person reads where a loop came with the folder: nothing of its content.
@@ -73,7 +73,8 @@ def _bind(found: loops.View, session_id: str, source: object, call: Call) -> loo
     data = {"session_id": session_id, "client_pid": pid}
     changes: list = [("owner_changed", data)]
     if heir:
-        from ..store import transcript
+        from ..store import answers, transcript
+        from . import agents
 
         data.update(transcript.unread(place.config_dir(call.env), session, call.now))
         home, out = agents.folder(found), found.snapshot["out"]

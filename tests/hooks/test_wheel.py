@@ -229,3 +229,16 @@ def test_the_plan_is_shown_once_in_three_lines(project: Project) -> None:
     assert first == f"Loop 001 “add rate limiting” begins. ({WAYS})"
     assert tasks.startswith("2 tasks: ") and done == "Done when: 429 from the 101st on"
     assert "systemMessage" not in loop.starts(f"loop:{ONE}").json
+
+
+@pytest.mark.parametrize("answered", [False, True])
+def test_after_clear_agents_at_work_are_not_sent_again(project: Project, answered: bool) -> None:
+    loop = Loop(project)
+    loop.agent("a1", prompt_of())
+    loop.starts(f"loop:{ONE}")
+    if answered:
+        loop.stops("a1", GOOD)
+    assert ONE in loops.view(str(project.root)).snapshot["out"]  # type: ignore[union-attr]
+    project.session_start("clear", S2)
+    changed = [row["data"] for row in project.lines if row["type"] == "owner_changed"]
+    assert changed[-1].get("same_client") is not answered
