@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import IO, BinaryIO, NamedTuple
 
 from ..core.evidence import command, masking
+from ..core.journal import prose
 from ..core.journal.errors import Damaged
 from ..store import atomic, digest, place, tables
 
@@ -491,7 +492,8 @@ def _signature(log: str) -> str:
 
 
 def _tail(log: str) -> str:
+    """The end of a log, as plain text: what began before it is not left in half."""
     with open(log, "rb") as file:
         size = file.seek(0, os.SEEK_END)
-        file.seek(max(0, size - TAIL))
-        return file.read().decode("utf-8", "replace")
+        file.seek(max(0, size - TAIL - 200))
+        return prose.plain(file.read().decode("utf-8", "replace"))[-TAIL:]

@@ -102,8 +102,8 @@ def decisions(state: LoopState, most: int) -> tuple[list[str], list[str]]:
 
 
 def printable(text: str) -> str:
-    """Text whose characters that steer a terminal or hide words have become blanks."""
-    return _HARMFUL.sub(" ", text)
+    """Text in which nothing colours or steers a terminal, or hides words."""
+    return _HARMFUL.sub(" ", prose.plain(text))
 
 
 def printable_json(value: object) -> str:

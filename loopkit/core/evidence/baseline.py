@@ -18,7 +18,6 @@ Verdict = namedtuple("Verdict", "regression new said")
 
 # -- failing names, as the usual runners print them
 
-_COLOURS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 #: What lines have in them that tell of a failure, besides the hints of the table.
 _HINTS = ("FAIL", "not ok", "[✕✖✗✘×●]", "failing$")
 _TOOK = re.compile(r"\s*[\[(]\s*[\d.,:]+\s*(?:ms|s|m|min|%)?\s*[\])]\s*$|\s+\d+(?:\.\d+)?\s*ms$")
@@ -38,7 +37,7 @@ def names(text: str, runners: list[dict]) -> list[str]:
     """
     reader = _Reader(runners)
     for line in text.splitlines():
-        reader.read(_COLOURS.sub("", line[:LONGEST_LINE]).rstrip())
+        reader.read(prose.plain(line[:LONGEST_LINE]).rstrip())
     return reader.names()
 
 

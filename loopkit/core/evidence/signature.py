@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from ..journal import prose
+
 #: Characters of a text's begin and end that are looked at, of a line, and of a signature.
 LOOKED, LONGEST_LINE, LONGEST = 65_536, 400, 160
 
@@ -46,7 +48,7 @@ _PANIC_BELOW = re.compile(r"thread '[^']*' (?:\(\d+\) )?panicked at \S+:\d+:\d+:
 
 # -- what of it
 
-_ANSI = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b[@-_]|[\x00-\x08\x0b-\x1f\x7f]")
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 _MONTH = "jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec"
 _CLOCK = r"\d{1,2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?(?: ?[ap]m\b)?"
 _ZONE = r"(?:z\b|[+-]\d{2}:?\d{2}\b|\s(?:utc|gmt|[ceg]?est|ces?t|[pm][sd]t)\b)?"
@@ -105,7 +107,8 @@ def line_of(text: str) -> str:
     """The line of an output or an error's text that says what is wrong; "" where there is none."""
     if len(text) > 2 * LOOKED:
         text = text[:LOOKED] + "\n" + text[-LOOKED:]
-    stripped = (_ANSI.sub("", line[:LONGEST_LINE]).strip() for line in text.splitlines())
+    lines = prose.plain(text).splitlines()
+    stripped = (_CONTROL.sub("", line[:LONGEST_LINE]).strip() for line in lines)
     rows = [row for row in stripped if row]
     test = maybe = first = None
     for number, row in enumerate(rows, 1):

@@ -11,9 +11,30 @@ _NO_TAG = ("", *" \t\n0123456789=-")
 _WORD = 24
 
 
+#: What colours or steers a terminal: CSI, strings (OSC and the like) to their end or that of the
+#: line, anything else behind an escape. Each may have been cut short.
+_ESCAPES = (
+    r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]?"
+    r"|(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x9c\n]*(?:\x07|\x1b\\|\x9c)?"
+    r"|\x1b[ -/]*[0-~]?"
+)
+_BEGINS = ("\x1b", "\x9b", "\x90", "\x98", "\x9d", "\x9e", "\x9f")
+
+
+def plain(text: str) -> str:
+    """A text without what colours or steers a terminal."""
+    if not any(letter in text for letter in _BEGINS):
+        return text
+    import re  # rare
+
+    return re.sub(_ESCAPES, "", text)
+
+
 def clean(text: str, most: int) -> str:
-    """One line of somebody's text: control characters become spaces, at most `most` characters,
-    whole words alone."""
+    """One line of somebody's text: nothing in it colours or steers a terminal, control characters
+    become spaces, at most `most` characters, whole words alone."""
+    if not text[: most + 1].isprintable():
+        text = plain(text[: 20 * most + 200])
     line = "".join(letter if letter.isprintable() else " " for letter in text[: most + 1])
     if len(line) <= most:
         return line
