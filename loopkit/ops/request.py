@@ -44,7 +44,7 @@ def ask_clarification(workspace: Workspace) -> Result:
     stage.require(state, stage.INTENT, doing="clarifying")
     lines = [
         f"request: {prose.clean(' '.join(state.text.split()), LONGEST_REQUEST)}",
-        "not explicit:",
+        "not explicit; each needs a line of its own under answers or assumptions:",
         *(f"  {name}: {rubric(name)}" for name in clarify.open_dimensions(state)),
         _rounds_left(state),
         "submit as block YAML, the order only where the request is nearly "
@@ -133,7 +133,7 @@ def ask_shape(workspace: Workspace) -> Result:
     row: dict = {"types": proofs.TYPES, "form": shape.FORM}
     if state is not None:
         row["aspects"] = aspects.chosen(state)
-        checks = project.checks(workspace.work_folder(state))
+        checks = project.runnable(workspace.work_folder(state), workspace.environment)
         row["commands"] = [check._asdict() for check in checks]
     return Result(None, "\n".join(_shape_prompt(workspace, state)), row)
 
@@ -157,7 +157,7 @@ def _shape_prompt(workspace: Workspace, state: LoopState | None) -> list[str]:
         lines.append(f"in conflict: {', then '.join(aspects.CONFLICTS)}")
         lines += [f"{what}: {prose.clean(text, 200)}" for what, text in clarify.told(state)]
         form = form.replace("<two to five>", ", ".join(names))
-    checks = project.checks(folder)[:SHOWN]
+    checks = project.runnable(folder, workspace.environment)[:SHOWN]
     if checks:
         lines.append("the project's own commands:")
         lines += [
@@ -214,7 +214,7 @@ def ask_request(workspace: Workspace) -> Result:
         if "topics" in fields:
             lines += ["topics, one to three of: " + ", ".join(TOPICS), VAGUE]
     lines += [f"{what}: {prose.clean(text, 400)}" for what, text in clarify.told(state)]
-    checks = project.checks(workspace.work_folder(state))[:SHOWN]
+    checks = project.runnable(workspace.work_folder(state), workspace.environment)[:SHOWN]
     if checks:
         lines.append("the project's own commands:")
         lines += [f"  {one.kind}: {prose.clean(one.command, 120)}" for one in checks]

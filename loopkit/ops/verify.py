@@ -264,7 +264,7 @@ def _failure(workspace: Workspace, loop: Loop, task: tasks.Task, outcome: dict) 
     from ..store import project
 
     tier = command.due_tier(task.failing)
-    checks = project.checks(workspace.work_folder(loop.state))
+    checks = project.runnable(workspace.work_folder(loop.state), workspace.environment)
     wider = ", ".join(f"`{check}`" for check in discovery.wider(checks, tier, task.verify))
     what = f"the project's own checks {wider}" if wider else "what stands around it"
     return (

@@ -1,17 +1,21 @@
 """Waves: the next one is opened, what agents have to do is dispatched, the open one is closed."""
 
+import os
+
 from ..core.health import recovery
 from ..core.journal import stage, verdict
 from ..core.journal.parts import PROGRESSING
 from ..core.plan import outline
 from ..core.steps import due, policies, resumption, waves
 from ..render import files
-from ..store import native
+from ..store import native, place
 from ..store.loop import Loop
 from . import changes as measured
 from . import checkpoint, dispatch, proof, worktree
 from .workspace import Result, Workspace, data_of
 
+#: In the data folder: this was told.
+TOLD = os.path.join("told", "no-task-tools")
 NO_TASK_TOOLS = (
     "tell the person once: Claude Code's own task panel stays empty, since this client offers no "
     "task tools here; "
@@ -95,16 +99,22 @@ def _dispatched(workspace: Workspace, loop: Loop, changes: list, tasks: list[str
 
 
 def _lacks_tools(workspace: Workspace, loop: Loop) -> bool:
-    """Once per loop, when the first wave opens and nothing speaks for a native task list."""
+    """Once on a machine, where somebody is there to be told and nothing speaks for a native task
+    list."""
     session, environment = loop.state.session, workspace.environment
     if (
-        session.unattended
-        or "no_task_tools" in session.notices
+        workspace.unattended
+        or session.unattended
         or native.has_task_tools(environment, session.native_seen)
         or native.folder(environment, session.owner)
     ):
         return False
-    workspace.change(loop, lambda state: [("notice_given", {"name": "no_task_tools"})])
+    mark = os.path.join(place.data_dir(environment), TOLD)
+    try:
+        os.makedirs(os.path.dirname(mark), exist_ok=True)
+        os.close(os.open(mark, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+    except OSError:  # told already, or it cannot be noted
+        return False
     return True
 
 

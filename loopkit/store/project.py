@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import glob
 import itertools
 import os
+import shutil
 import stat
+import sys
 
+from ..core.evidence import command
 from ..core.evidence.checks import Check
 from ..core.evidence.toolchains import is_test
-from . import tables
+from . import place, tables
 
 #: Bytes of a marker file; a larger one counts as there, but unread.
 LARGEST = 256 * 1024
@@ -28,6 +32,45 @@ def checks(root: str) -> list[Check]:
         if os.path.isfile(os.path.join(root, name)):
             files[name] = ""
     return catalog.found(files, folders)
+
+
+def runnable(folder: str, environment: dict) -> list[Check]:
+    """The commands of a project that can be run in this environment."""
+    return installed(checks(folder), folder, place.search_path(environment))
+
+
+def installed(found: list[Check], folder: str, path: str) -> list[Check]:
+    """Those of a project's commands whose program is there, and whose module is not known to be
+    missing. folder: where they would run · path: folders of programs, as in PATH."""
+    return [one for one in found if _is_installed(command.split(one.command), folder, path)]
+
+
+def _is_installed(words: list[str], folder: str, path: str) -> bool:
+    program = words[0]
+    if "=" in program:  # a variable stands before it
+        return True
+    if "/" in program:
+        file = os.path.join(folder, program)
+        program = file if os.path.isfile(file) else ""
+    else:
+        program = shutil.which(program, path=path) or ""
+    return bool(program) and (words[1:2] != ["-m"] or _has_module(program, "".join(words[2:3])))
+
+
+def _has_module(interpreter: str, name: str) -> bool:
+    """Whether an interpreter may have a module: only where its libraries lie beside it, and theirs
+    alone count, is one known to be missing."""
+    top = os.path.dirname(os.path.dirname(interpreter))
+    libraries = glob.glob(os.path.join(glob.escape(top), "lib*", "python3*"))
+    libraries += glob.glob(os.path.join(glob.escape(top), "Lib"))
+    settings = _text(os.path.join(top, "pyvenv.cfg"), True)
+    if settings is None or "include-system-site-packages = true" in settings or not libraries:
+        return True
+    return name in sys.stdlib_module_names or any(
+        os.path.exists(os.path.join(folder, "site-packages", file))
+        for folder in libraries
+        for file in (name, name + ".py")
+    )
 
 
 def _look(folder: str, name: str, files: dict[str, str], folders: list[str]) -> list[str]:

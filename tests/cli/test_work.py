@@ -560,3 +560,18 @@ def test_a_completion_that_was_cut_off_is_recorded_by_the_next_wave(project: Pro
     project.ok("wave", "close")
     assert "T-001 completed" in project.ok("wave", "next").out
     assert project.tasks["T-001"]["status"] == "completed"
+
+
+def test_the_empty_task_panel_is_told_of_once_on_a_machine_where_somebody_is(
+    project: Project,
+) -> None:
+    """Whoever works in many loops has heard it; under -p nobody sees a panel."""
+    said, alone = "task panel stays empty", {"CLAUDE_CODE_SESSION_ATTENDED": "0"}
+    project.planned(task("a", "ls"))
+    assert said not in project.ok("wave", "next", **alone).out
+    told = []
+    for _ in range(2):
+        project.ok("cancel")
+        project.planned(task("a", "ls"))
+        told.append(said in project.ok("wave", "next").out)
+    assert told == [True, False]

@@ -255,7 +255,10 @@ def test_what_only_a_person_can_say_is_asked_of_the_person(going: Going) -> None
     low = REQUEST | {"scores": dict.fromkeys(REQUEST["scores"], 0), "tasks": [part("limiter")]}
     asked = going.submit(low)
     assert asked.steps == FORM and "stays" not in asked.out  # too vague: one round of questions
-    assert "not explicit:" in asked.out and going.project.of("shape_saved") == []
+    assert (
+        "not explicit; each needs a line of its own" in asked.out
+        and going.project.of("shape_saved") == []
+    )
 
 
 def test_a_decision_of_the_persons_goes_on_by_itself(going: Going) -> None:

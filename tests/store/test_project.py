@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from loopkit.core.evidence import checks
 from loopkit.store import project
 
 
@@ -113,3 +114,28 @@ def test_a_folder_full_of_files(tmp_path: Path) -> None:
 
 def test_no_folder_no_checks(tmp_path: Path) -> None:
     assert project.checks(str(tmp_path / "nowhere")) == []
+
+
+def test_only_what_is_installed_is_hinted_at(tmp_path: Path) -> None:
+    """Hints at `uv run …` where there is no uv, or at a mypy that its venv lacks, cost an attempt
+    each."""
+    programs, libraries = tmp_path / "programs", tmp_path / ".venv" / "lib" / "python3.12"
+    for file in (programs / "make", tmp_path / ".venv" / "bin" / "python"):
+        file.parent.mkdir(parents=True)
+        file.write_text("#!/bin/sh\n")
+        file.chmod(0o755)
+    (libraries / "site-packages" / "pytest").mkdir(parents=True)
+    lines = [
+        *("make test", "uv run pytest -q", "mypy", ".venv/bin/python -m pytest -q"),
+        *(".venv/bin/python -m mypy .", ".venv/bin/python -m unittest", ".tox/bin/python -m x"),
+    ]
+    rows = [checks.check(checks.TEST, line, "why") for line in lines]
+
+    def left() -> list[str]:
+        return [row.command for row in project.installed(rows, str(tmp_path), str(programs))]
+
+    unknown = ["make test", ".venv/bin/python -m pytest -q", ".venv/bin/python -m mypy ."]
+    unknown.append(".venv/bin/python -m unittest")
+    assert left() == unknown, "no pyvenv.cfg: it may have others"
+    (tmp_path / ".venv" / "pyvenv.cfg").write_text("include-system-site-packages = false\n")
+    assert left() == [line for line in unknown if "mypy" not in line]

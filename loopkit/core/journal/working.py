@@ -11,6 +11,8 @@ MOST_GAP, MOST_ASKED = 600, 60
 #: Seconds by which a line may be older than what is counted, since files are written side by side.
 #: By more: the clock was set back.
 OVERLAP = 60
+#: No second of a time that is meant is later; no sum of such steps is taken along.
+LATEST, MOST_SHIFT = 1 << 33, 1 << 50
 
 
 class Times:
@@ -46,6 +48,8 @@ class Times:
     def line(self, at: int, ends: bool, begins: bool, most: int = MOST_GAP) -> None:
         """A line of POSIX second `at`. ends: what was at work since the line before it, for `most`
         seconds at the most · begins: something is at work after it."""
+        if not 0 < at < LATEST:
+            return
         at += self.shift
         least = max(self.to, self._last)
         if at < least - OVERLAP:
@@ -74,5 +78,7 @@ class Times:
 
     def dump(self) -> dict:
         """What the next reading goes on with; {} where nothing is known."""
+        if self.shift > MOST_SHIFT:
+            return {}
         values = {"to": self.to, "shift": self.shift, "busy": self.busy}
         return {name: value for name, value in values.items() if value}

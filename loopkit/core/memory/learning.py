@@ -47,13 +47,16 @@ def _failures(state: LoopState, request: str) -> list[dict]:
         consensus = _one_line(panel.get("consensus"), PROPOSED)
         done = task.status == tasks.COMPLETED
         line = error_line(task.history[-1]["error"])
+        causes = dict.fromkeys(
+            filter(None, (_one_line(row.get("diagnosis"), 150) for row in panel.get("experts", [])))
+        )
+        split = any(row.parent == task.id for row in state.tasks.values())
+        way = consensus or ("split it into smaller tasks" if split else "")
+        if done and not way and not causes:
+            continue  # it failed, then it passed: nobody knows what was learnt
         if line:
-            split = any(row.parent == task.id for row in state.tasks.values())
-            way = consensus or ("split it into smaller tasks" if split else "")
             prevention = way if done else f"not solved; tried: {way}" if way else "not solved"
-            experts = panel.get("experts", [])
-            causes = dict.fromkeys(_one_line(row.get("diagnosis"), 150) for row in experts)
-            rows.append(_failure(context, line, "; ".join(filter(None, causes)), prevention))
+            rows.append(_failure(context, line, "; ".join(causes), prevention))
         elif consensus and done:  # nothing to know the failure by again, but this may have helped
             sure = learned.number(panel.get("recommendations", [{}])[0].get("confidence"))
             files = ", ".join(task.files[:5])

@@ -37,7 +37,7 @@ def _open(work: dict, each: int) -> str:
     left = work["total"] - work["completed"] - len(rows)
     named = "; ".join(f"{row['id']} “{prose.short(row['subject'], each)}”" for row in rows)
     if not rows:
-        return "no task" if work["total"] else "no task yet"
+        return "nothing: all tasks are done" if work["total"] else "no task yet"
     return named + (f" and {left} more" if left > 0 else "")
 
 

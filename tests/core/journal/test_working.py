@@ -121,3 +121,13 @@ def test_never_less_than_nothing_nor_more_than_each_line_may(rows: list, now: in
     assert 0 <= seconds <= MOST_GAP * (len(rows) + 3)
     assert all(value >= 0 for value in (times.to, times.shift, *times.busy.values()))
     assert Times(**times.dump()).worked(0) == 0
+
+
+def test_stamps_beyond_all_measure_are_none() -> None:
+    times = Times()
+    times.begin("main")
+    for at in (-1, 0, 1 << 33, 10**18, T, -(10**18), T + 10):
+        times.line(at, True, True)
+    assert times.worked(0) == 10
+    again = Times(to=T, shift=(1 << 50) + 1)
+    assert again.dump() == {}, "what is recorded can be read back"

@@ -58,6 +58,14 @@ def test_a_task_that_failed_and_was_done_later() -> None:
     assert row["seen"] == 1 and row["loop"] == "001-limiter"
 
 
+def test_what_failed_once_and_then_passed_teaches_nothing_by_itself() -> None:
+    """`… failed → not known` is noise in the next loop."""
+    book = failing(panel=False)
+    assert len(of(book, "failure")) == 1, "while it is not solved it is worth knowing"
+    book.verify("T-001")
+    assert of(book, "failure") == []
+
+
 def test_a_task_that_was_never_done_says_so() -> None:
     (row,) = of(failing(panel=False), "failure")
     assert row["prevention"] == "not solved" and row["root_cause"] == "not known"

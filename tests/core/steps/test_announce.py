@@ -168,7 +168,9 @@ def test_a_hold_without_a_task() -> None:
     assert "no task yet" in hold(Book().shaped())
     done = snapshot.build(with_tasks("a").state, 0)
     done["tasks"].update(open=[], completed=done["tasks"]["total"])
-    assert "Open: no task\n" in announce.hold(done, with_tasks("a").state.session, 1, 0.0)
+    assert "Open: nothing: all tasks are done\n" in announce.hold(
+        done, with_tasks("a").state.session, 1, 0.0
+    )
 
 
 @given(some.text(some.characters(), max_size=700))
