@@ -65,7 +65,10 @@ def guarded(root: str) -> Iterator[None]:
 
 
 class Run:
-    """A run's journal and state. Only the process that holds its lock writes."""
+    """A run's journal and state. Only the process that holds its lock writes.
+
+    fault: why something of it could not be written; then nothing more is begun.
+    """
 
     def __init__(self, root: str, session: str) -> None:
         self.root, self.session = root, session
@@ -74,6 +77,7 @@ class Run:
         self.state = RunState(session)
         self.offset = 0
         self.damaged: list[int] = []
+        self.fault: Damaged | None = None
 
     @classmethod
     def open(cls, root: str, session: str) -> Run | None:
@@ -126,10 +130,14 @@ class Run:
         try:
             self.offset = journal.append(self.path, RUN, rows, sync)
         except OSError as error:
-            raise loop.unwritable(self.path, error) from None
+            raise self._unwritable(self.path, error) from None
         for row in rows:
             RUN.apply(self.state, row)
         self.write_state()
+
+    def _unwritable(self, path: str, error: OSError) -> Damaged:
+        self.fault = loop.unwritable(path, error)
+        return self.fault
 
     def write_state(self) -> None:
         """Write state.json; it is derived, so that a failure loses nothing and is not raised."""
@@ -155,7 +163,7 @@ class Run:
         try:
             atomic.append(self.progress, text.encode("utf-8", "replace"), sync=False)
         except OSError as error:
-            raise loop.unwritable(self.progress, error) from None
+            raise self._unwritable(self.progress, error) from None
 
     def progress_size(self) -> int:
         """Bytes of the progress file."""
@@ -187,7 +195,16 @@ class Run:
             atomic.check_inside(self.root, path)
             os.makedirs(path, exist_ok=True)
         except OSError as error:
-            raise loop.unwritable(path, error) from None
+            raise self._unwritable(path, error) from None
+
+    def put_aside(self, path: str) -> None:
+        """Keep a result out of the way that an attempt has left which did not count. Raises
+        Damaged."""
+        try:
+            if os.path.lexists(path):
+                os.replace(path, path + ".before")
+        except OSError as error:
+            raise self._unwritable(path, error) from None
 
     def keep_result(self, path: str, text: str) -> None:
         """Write an agent's final message as its result, unless it has written one itself. Raises
@@ -197,7 +214,7 @@ class Run:
         try:
             atomic.write(path, text.encode("utf-8", "replace"))
         except OSError as error:
-            raise loop.unwritable(path, error) from None
+            raise self._unwritable(path, error) from None
 
     def results(self, index: int) -> list[tuple[str, str]]:
         """(path, text) of a stage's results in the order of its runs; what cannot be read is left

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
 import subprocess
 import sys
 import time
+from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
 from loopkit.core.pipeline import status
-from loopkit.store import runs
+from loopkit.core.pipeline.completion import Verdict, counted
+from loopkit.ops.runs import completions, validators
+from loopkit.store import journal, runs
 from tests.cli.kit import Answer, Project, at_once
 
 PLATEAU = "completion: plateau\nmin_iterations: 2\noutput_parse: plateau:PLATEAU why:WHY\n"
@@ -120,9 +124,8 @@ def test_a_run_leaves_its_files_and_no_lock(bench: Bench) -> None:
     assert bench.state()["spent"]["usd"] == 1.0
     assert "s 2 of 2: done" in answer.out and "$0.50, $1.00 of $25 so far" in answer.out
     text = bench.progress()
-    assert (
-        text.startswith("# Progress: a\n") and "Verify:" in text and "## Codebase patterns" in text
-    )
+    assert text.startswith("# Progress: a\n\nVerify: (no command is known)\n")
+    assert "## Codebase patterns" in text
     assert text.count("found it") == 2
 
 
@@ -800,3 +803,82 @@ def test_tmux_is_started_with_the_runs_name_and_missed_by_name(bench: Bench) -> 
     assert not bench.folder().exists()
     answer = bench.run("s", "a", "2", "--tmux", PATH=git_only(bench))
     assert answer.exit == 3 and "tmux is not on the PATH" in answer.err
+
+
+# -- disks, settings of the system, what users bring
+
+
+def test_a_full_disk_ends_the_run_in_one_line_and_it_goes_on_later(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench.stage("s")
+    bench.script(s={"text": "x"})
+    real, calls = journal.append, []
+
+    def append(*given: Any) -> int:
+        calls.append(1)
+        if len(calls) >= 5:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return real(*given)
+
+    monkeypatch.setattr(journal, "append", append)
+    answer = bench.run("s", "a", "4")
+    assert answer.exit == 3 and answer.err.count("\n") == 1 and "No space left" in answer.err, (
+        answer
+    )
+    monkeypatch.undo()
+    assert not (bench.folder() / "lock").exists()
+    assert bench.run("s", "a", "--resume").exit == 0
+    assert [row["iteration"] for row in bench.state()["history"]] == [1, 2, 3, 4]
+
+
+def test_a_notice_is_shown_on_the_desktop_where_there_is_one(bench: Bench) -> None:
+    bench.stage("s")
+    bench.script(s={"text": "x"})
+    folder = bench.project.folder.parent / "bin"
+    folder.mkdir()
+    program = folder / "notify-send"
+    code = f"import json, sys; open({str(folder / 'told')!r}, 'w').write(json.dumps(sys.argv[1:]))"
+    program.write_text(f"#!{sys.executable}\n{code}\n")
+    program.chmod(0o755)
+    path = f"{folder}:{os.environ['PATH']}"
+    assert bench.run("s", "a", "1", PATH=path).exit == 0
+    assert not (folder / "told").exists()
+    assert bench.run("s", "b", "1", PATH=path, DISPLAY=":9").exit == 0
+    assert json.loads((folder / "told").read_text())[-2:] == ["loopkit: b complete", "complete"]
+
+
+def test_strategies_and_validators_of_the_users_own(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Twice(completions.Strategy):
+        def verdict(self, view: completions.View) -> Verdict:
+            return counted(view.done, 2, "times")
+
+    class Third(validators.Validator):
+        def validate(self, view: completions.View) -> validators.Outcome:
+            return validators.Outcome(view.done == 3, [], "not the third")
+
+    class Point(NamedTuple):
+        name: str
+        value: str
+        loaded: Any
+
+        def load(self) -> Any:
+            return self.loaded
+
+    own = {
+        completions.GROUP: [Point("twice", "mine:Twice", Twice)],
+        validators.GROUP: [Point("third", "mine:Third", Third())],
+    }
+
+    def points(group: str, name: str = "") -> list:
+        return [point for point in own.get(group, []) if name in ("", point.name)]
+
+    monkeypatch.setattr(metadata, "entry_points", points)
+    bench.stage("s", "completion: twice\nvalidate: anything\nvalidator: third\n")
+    bench.script(s={"text": "x"})
+    answer = bench.run("s", "a", "9")
+    if answer.exit:  # what a validator of one's own is given needs no leave
+        pytest.fail(str(answer))
+    assert bench.state()["iteration_completed"] == 3 and "not the third" in bench.progress()

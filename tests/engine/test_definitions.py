@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as some
 
 from loopkit.core.journal.errors import Damaged
 from loopkit.core.pipeline.definitions import Fault, Known
@@ -194,6 +197,7 @@ def entry(text: str) -> str:
         (PIPELINE.replace("name: both", "nane: both"), 1, True, "unknown key 'nane'"),
         ("stages:\n  - {name: a, stage: one, runs: 1}\n", 1, True, "there is no name"),
         ("a: [", 1, True, "no YAML"),
+        (PIPELINE.replace("both", "[both]"), 1, True, "the name is no text"),
         (entry("{stage: one, runs: 1}"), 3, True, "the stage has no name"),
         (entry("{name: A b, stage: one, runs: 1}"), 3, True, "the name is 'A b'"),
         (PIPELINE.replace("second", "first"), 5, True, "two stages are named 'first'"),
@@ -323,3 +327,41 @@ def test_what_is_shipped_is_without_a_fault(tmp_path: Path) -> None:
         assert library.stage(name)[1] == [], name
     for name, _ in [*library.pipelines()]:
         assert library.pipeline(name, "/nowhere")[1] == [], name
+
+
+WORDS = some.sampled_from(
+    ["name", "stages", "stage", "runs", "completion", "plateau", "output_parse", "items", "delay"]
+    + ["timeouts", "prompt", "x", "3", "-1", "true", "null", "${INPUTS.a}", "${X}", "", "ü🙂"]
+)
+VALUES = some.recursive(
+    WORDS | some.integers() | some.none() | some.floats(),
+    lambda inner: some.lists(inner, max_size=3) | some.dictionaries(WORDS, inner, max_size=4),
+    max_leaves=12,
+)
+
+
+@given(some.binary(max_size=200) | some.text(max_size=200).map(str.encode))
+def test_no_bytes_make_a_reader_fall(tmp_path_factory: pytest.TempPathFactory, raw: bytes) -> None:
+    root = tmp_path_factory.mktemp("loop")
+    fallen(root, raw, raw)
+
+
+@given(VALUES, VALUES)
+def test_no_values_make_a_reader_fall(
+    tmp_path_factory: pytest.TempPathFactory, stage: object, pipeline: object
+) -> None:
+    root = tmp_path_factory.mktemp("loop")
+    fallen(root, json.dumps(stage).encode(), json.dumps(pipeline).encode())
+
+
+def fallen(root: Path, stage: bytes, pipeline: bytes) -> None:
+    """Read both as definitions: each error is a fault with a cure, whatever they hold."""
+    for name, raw in (("stages/s/stage.yaml", stage), ("pipelines/p.yaml", pipeline)):
+        (root / name).parent.mkdir(parents=True)
+        (root / name).write_bytes(raw)
+    (root / "stages/s/prompt.md").write_bytes(pipeline or b"x")
+    library = Library(str(root), {"HOME": str(root)}, Origin(str(root), frozenset()), KNOWN)
+    for found, faults in (library.stage("s"), library.pipeline("p", "/nowhere")):
+        assert found is not None or faults
+        assert all(fault.what and fault.cure and fault.line >= 0 for fault in faults)
+        assert all("\n" not in str(fault) for fault in faults)

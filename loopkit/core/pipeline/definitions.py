@@ -321,6 +321,8 @@ def pipeline(
             faults.append(source.fault((key,), f"unknown key {str(key)[:40]!r}", cure))
     if not row.get("name"):
         faults.append(source.fault((), "there is no name", f"write name: {name}"))
+    elif type(row["name"]) not in (str, int):
+        faults.append(source.fault(("name",), "the name is no text", f"write name: {name}"))
     rows = row.get("stages")
     if type(rows) is not list or not rows:
         what, cure = "there are no stages", "write stages: with a list of {name, stage, runs}"

@@ -67,11 +67,12 @@ class RunState:
 
     kind: LOOP or PIPELINE · words: of the command that started it · chosen: the agent and its
     options as they were given then · begun: the iteration under way, None between two · untested:
-    completion was not tested since the last iteration · validated: whether what the stage's own
-    checks said of its last iteration; None: they have not run since · unpriced: iterations of which
-    nobody knows the cost · base: seconds spent before this start · loop: the folder of the loop
-    that it works on · seen: how things stood when the attempt under way began, one that was cut off
-    included · since: the same for tasks that were tried and are not committed yet.
+    completion was not tested since the last iteration or the stage's start · validated: whether
+    what the stage's own checks said of its last iteration; None: they have not run since ·
+    unpriced: iterations of which nobody knows the cost · base: seconds spent before this start ·
+    loop: the folder of the loop that it works on · seen: how things stood when the attempt under
+    way began, one that was cut off included · since: the same for tasks that were tried and are not
+    committed yet.
     """
 
     begun: int | None
@@ -193,6 +194,7 @@ class StageBegun(EventType):
     def fold(self, state: RunState) -> None:
         stage = state.stages[self.index]
         stage.status, stage.at = status.RUNNING, self.at
+        state.untested = True
 
 
 class LoopTaken(EventType):

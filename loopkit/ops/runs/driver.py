@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from ...core.journal import clock, prose
-from ...core.journal.errors import LoopError
+from ...core.journal.errors import Damaged, LoopError
 from ...core.pipeline import completion, due, parsing, status, template
 from ...core.pipeline.definitions import STOP, Entry, Pipeline
 from ...core.pipeline.events import RunState
@@ -67,7 +67,7 @@ class Driver:
         self.began = time.monotonic()
         self.stop: Stop | None = None
         self.woken = threading.Event()
-        self.tested, self.checking = False, False
+        self.tested, self.checking, self.ran = False, False, False
         self.progress = 0
 
     # -- stopping, from a signal or another thread
@@ -98,7 +98,7 @@ class Driver:
     def due(self) -> list[Step]:
         """The next step; none where the run has ended or is to pause."""
         state = self.run.state
-        if self.lost:
+        if self.lost or self.run.fault is not None:
             return []
         if state.status == status.RUNNING and self.stop is None and self._asked_to_pause():
             self.stop = Stop(status.ASKED)
@@ -122,7 +122,8 @@ class Driver:
             else:
                 self.end(*self._outcome())
         except LoopError as error:
-            self.end(status.FAILED, "", str(error))
+            if self.run.fault is None:
+                self.end(status.FAILED, "", str(error))
 
     def _outcome(self) -> tuple[str, str]:
         """How a run ends whose stages have all ended."""
@@ -144,7 +145,7 @@ class Driver:
 
     def _begin(self, step: Step) -> Iterator[Recorded]:
         run, index = self.run, self.run.state.current
-        entry, strategy = self.pipeline.entries[index], self.strategies[index]
+        entry = self.pipeline.entries[index]
         run.prepare_stage(index)
         if not self.pipeline.single:
             run.note(f"\n## Stage {index + 1}: {entry.name}\n")
@@ -152,14 +153,13 @@ class Driver:
         most = prose.count(entry.runs, "iteration")
         text = f"stage {index + 1} of {len(run.state.stages)}, {entry.name}: at most {most}"
         yield Recorded(step, f"{text}, {entry.stage.completion}", {"stage": entry.name})
-        if entry.stage.check_before or strategy.asks_before:
-            found = strategy.verdict(self.view)
-            if found.word != completion.OPEN:
-                yield self._stage_over(step, found)
 
     def _test(self, step: Step) -> Iterator[Recorded]:
+        """Before the first iteration only where that is asked for."""
         view = self.view
-        found = self.strategies[view.at].verdict(view)
+        strategy, found = self.strategies[view.at], completion.Verdict(completion.OPEN)
+        if view.done or view.entry.stage.check_before or strategy.asks_before:
+            found = strategy.verdict(view)
         if found.word == completion.COMPLETE and view.entry.stage.validate:
             validated = self._validate(view)
             if not validated.passed:
@@ -171,7 +171,8 @@ class Driver:
             yield self._stage_limit(step, view)
         else:
             self.tested = True
-            self.woken.wait(view.entry.stage.delay)
+            if self.ran:
+                self.woken.wait(view.entry.stage.delay)
 
     def _validate(self, view: View) -> validators.Outcome:
         """What the stage's own checks say of its last iteration; they run once for each."""
@@ -218,9 +219,7 @@ class Driver:
         except LoopError as error:
             self.end(status.FAILED, "", str(error))
             return {}
-        output = self.run.result(view.at, iteration)
-        if os.path.lexists(output):  # of an attempt that did not count
-            os.replace(output, output + ".before")
+        self.run.put_aside(self.run.result(view.at, iteration))
         text = prompt(self.run, self.pipeline, view, iteration, more)
         self.progress = self.run.progress_size()
         row = {"stage": view.at, "iteration": iteration}
@@ -254,6 +253,14 @@ class Driver:
         next agent."""
         if self.lost:
             return
+        try:
+            yield from self._take(step, answer)
+        except Damaged:
+            if self.run.fault is None:  # else it is told when the run has ended
+                raise
+
+    def _take(self, step: Step, answer: Answer) -> Iterator[Recorded]:
+        self.ran = True
         view = self.view
         iteration, answer = view.done + 1, self.judged(view, answer)
         try:

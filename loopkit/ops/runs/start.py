@@ -76,6 +76,8 @@ def start(
         raise
     yield Told(words.limits(found.pipeline.name, found.limits))
     yield from _standing(workspace, driver, lock)
+    if opened.fault is not None:
+        raise opened.fault
     state = opened.state
     if driver.lost:
         text = f"run {asked.session} was taken by another process; nothing more is written here"

@@ -12,7 +12,7 @@ from ...core.pipeline.definitions import Entry, Pipeline
 from ...core.pipeline.events import RunState
 from ...engine import process
 from ...render import runs as words
-from ...store import runs
+from ...store import project, runs
 from ...store.runs import Lock, Run
 from ..workspace import Workspace
 from . import validators
@@ -21,6 +21,8 @@ from .ready import Asked, Ready
 
 #: Seconds that a process is given to end when somebody else wants it to.
 _PATIENCE = 30.0
+#: Most checks that a progress file names.
+_MOST_CHECKS = 5
 
 
 class Stands(Exception):
@@ -71,7 +73,8 @@ def _take_now(workspace: Workspace, found: Ready, asked: Asked) -> tuple[Run, Lo
             _sweep(before)
             runs.archive(root, session)
         _check_allowed(workspace, found.pipeline)
-        opened = runs.create(root, session, first(workspace, found, asked), progress_head(session))
+        head = progress_head(session, found.pipeline, workspace.project)
+        opened = runs.create(root, session, first(workspace, found, asked), head)
     lock = Lock(root, session, lambda: None)
     lock.take()
     return opened, lock
@@ -161,13 +164,18 @@ def _part(entry: Entry) -> dict:
 def _check_allowed(workspace: Workspace, pipeline: Pipeline) -> None:
     """Raises Refused where a stage has a check that nobody allowed."""
     for entry in pipeline.entries:
-        for line in entry.stage.validate:
+        own = entry.stage.validator != validators.COMMAND  # what it runs is its own business
+        for line in () if own else entry.stage.validate:
             validators.check_allowed(workspace, line, entry.name)
 
 
-def progress_head(session: str) -> str:
-    """How a progress file begins."""
-    return f"# Progress: {session}\n\nVerify: \n\n## Codebase patterns\n\n---\n"
+def progress_head(session: str, pipeline: Pipeline, folder: str) -> str:
+    """How a progress file begins. Verify: the stages' own checks, else those of the project."""
+    lines = [line for entry in pipeline.entries for line in entry.stage.validate]
+    lines = lines or [check.command for check in project.checks(folder)]
+    named = ", ".join(f"`{line}`" for line in dict.fromkeys(lines[:_MOST_CHECKS]))
+    verify = named or "(no command is known)"
+    return f"# Progress: {session}\n\nVerify: {verify}\n\n## Codebase patterns\n\n---\n"
 
 
 def end(lock: dict, session: str) -> None:

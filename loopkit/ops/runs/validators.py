@@ -58,7 +58,8 @@ class Command(Validator):
 
 #: Entry points of users' own validators: each gives a Validator.
 GROUP = "loopkit.validators"
-_KNOWN = {"command": f"{__name__}:Command"}
+COMMAND = "command"
+_KNOWN = {COMMAND: f"{__name__}:Command"}
 
 
 def names() -> list[str]:

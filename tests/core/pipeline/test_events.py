@@ -120,13 +120,13 @@ def test_what_is_due_after_each_record() -> None:
         seen.append((step.kind, step.subject) if step else None)
     assert seen == [
         (due.BEGIN_STAGE, 0),
-        ("a", 1),
+        (due.TEST, 0),
         ("a", 1),
         (due.TEST, 1),
         ("a", 2),
         (due.TEST, 2),
         (due.BEGIN_STAGE, 1),
-        ("b", 1),
+        (due.TEST, 0),
         ("b", 1),
         (due.TEST, 1),
         (due.END, None),
