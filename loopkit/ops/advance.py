@@ -20,7 +20,7 @@ from ..core.steps.kinds import AGENT, FORM, KINDS, PROGRAM, Step
 from ..engine.agents import DONE, EMPTY, Answer
 from ..store import answers, beats, looks, place, prompts, transcript
 from ..store.loop import unwritable
-from . import consent, dispatch, drive, guides
+from . import consent, control, dispatch, drive, guides, wave
 from . import review as reviews
 from .workspace import OutOfTime, Result, Time, Workspace
 
@@ -97,6 +97,7 @@ class _Run:
             if self.out is None:
                 self._begin(loop)
             if loop.state.session.status != verdict.RUNNING:
+                self.lines.append(control.ended_unseen(self.workspace, loop))
                 if not any(self.lines):
                     self.lines.append(f"the loop is {loop.state.session.status.replace('_', ' ')}")
                 return self._result(loop)
@@ -121,6 +122,8 @@ class _Run:
         self.out = set(loop.state.supervision.out)
         if loop.state.session.free:  # the person has spoken, and wants the work to go on
             self.workspace.change(loop, lambda state: [("went_on", {})])
+        self.lines += wave.caught_up(self.workspace, loop)
+        loop.refresh()
 
     def _decide_alone(self, loop: Loop, steps: list[Step]) -> bool:
         """Where nobody can be asked, what the person would decide takes its default, or puts the
@@ -279,6 +282,8 @@ class _Run:
             self.workspace.change(loop, lambda state: [over])
             self.lines.append(f"the loop is paused: {over[1]['reason']}")
             return self._result(loop)
+        if fresh and loop.state.wave and not loop.state.checkpoints.rows:
+            self._keep_start(loop)
         for step in fresh:
             self._write(loop, step)
         if fresh:
@@ -299,6 +304,13 @@ class _Run:
             f"agent loop:{one.agent}: {prompts.token(_name(loop.state, one))}" for one in started
         ]
         return self._result(loop, [*lines, due.NEXT])
+
+    def _keep_start(self, loop: Loop) -> None:
+        """Whoever opened the first wave may have died before its checkpoint was made."""
+        coders = tuple(f"{kind} " for kind in (kinds.IMPLEMENTATION, kinds.SCAFFOLD))
+        if not any(key.startswith(coders) for key in loop.state.supervision.asked):
+            self.lines.append(wave.begun(self.workspace, loop))
+            loop.refresh()
 
     def _is_unstarted(self, loop: Loop, step: Step) -> bool:
         """It was dispatched, and no agent was ever started with its token: whoever was told to has

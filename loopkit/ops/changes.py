@@ -39,8 +39,9 @@ _SLACK = 30
 
 
 def begun(workspace: Workspace, loop: Loop) -> None:
-    """Execution begins: what no checkpoint holds is listed. No fault where that cannot be done."""
-    if not loop.state.waves[1:]:
+    """Execution begins: what no checkpoint holds is listed, once. No fault where that cannot be
+    done."""
+    if not loop.state.waves[1:] and not listing.read(loop.folder, listing.START):
         project, environment = workspace.project, workspace.environment
         lists: dict[str, dict] = {}
         try:

@@ -4,7 +4,7 @@ from ..core.journal import prose, verdict
 from ..core.journal.errors import LoopError, UsageFault
 from ..core.request import intake
 from ..core.steps import resumption
-from ..store import native
+from ..store import loops, native
 from ..store.loop import Loop
 from .workspace import Result, Workspace, not_ours, taught
 
@@ -85,7 +85,6 @@ def confirm(workspace: Workspace, what: str) -> Result:
 def complete(workspace: Workspace) -> Result:
     """Check everything once more and complete the loop; prints the completion card."""
     from ..core.review import gate, result
-    from ..render import card
     from . import changes as measured
     from .gate import files
 
@@ -96,4 +95,20 @@ def complete(workspace: Workspace) -> Result:
     workspace.change(loop, gate.completed, *found)
     notes = [*result.open_rows(loop.state), *result.doubts(loop.state)]
     row = {"verdict": loop.state.session.verdict, "notes": notes}
-    return Result(loop, "\n".join([card.render(loop.state).rstrip("\n"), *taught(loop)]), row)
+    return Result(loop, _card(loop), row)
+
+
+def _card(loop: Loop) -> str:
+    from ..render import card
+
+    return "\n".join([card.render(loop.state).rstrip("\n"), *taught(loop)])
+
+
+def ended_unseen(workspace: Workspace, loop: Loop) -> str:
+    """The card of a loop whose last call died once it had recorded the end: what is derived is made
+    up for as well. "" for any other."""
+    stored = loops.read_snapshot(loop.root) or {}
+    if loop.state.session.status != verdict.COMPLETED or stored.get("status") == verdict.COMPLETED:
+        return ""
+    workspace.change(loop, lambda state: [])
+    return _card(loop)

@@ -90,12 +90,31 @@ def _dispatched(workspace: Workspace, loop: Loop, changes: list, tasks: list[str
     how = "opened" if opened else "goes on"
     lines = [f"wave {loop.state.waves[-1].number} {how}{phase}: {', '.join(tasks)}"]
     if opened:
-        lines.append(checkpoint.make(workspace, loop))
-        measured.begun(workspace, loop)
+        lines.append(begun(workspace, loop))
     lines.append(worktree.note(workspace, loop, changes))
     if opened and _lacks_tools(workspace, loop):
         lines.append(NO_TASK_TOOLS)
     return "\n".join(filter(None, lines))
+
+
+def begun(workspace: Workspace, loop: Loop) -> str:
+    """A wave is open and nobody has worked in it yet: what was there is kept, unless it is; a line
+    to print. Whoever opened it may have died before that."""
+    line = checkpoint.make(workspace, loop)
+    measured.begun(workspace, loop)
+    return line
+
+
+def caught_up(workspace: Workspace, loop: Loop) -> list[str]:
+    """Whoever closed the newest wave may have died before its checkpoint was made and what it
+    changed was measured; lines to print."""
+    state = loop.state
+    if not state.waves or state.wave is not None or state.session.status != verdict.RUNNING:
+        return []
+    number = state.waves[-1].number
+    if number in state.changes.waves:
+        return []
+    return [checkpoint.make(workspace, loop), *measured.of_wave(workspace, loop, number)]
 
 
 def _lacks_tools(workspace: Workspace, loop: Loop) -> bool:

@@ -70,6 +70,13 @@ class Going:
         text = reply if isinstance(reply, str) else json.dumps(reply)
         answers.write(self.folder, name, {"text": text, "by": "stop", **more})
 
+    def heard(self) -> None:
+        """Hooks hear which agents start."""
+        marks = Path(self.project.environment["LOOPKIT_DATA"]) / "beats"
+        marks.mkdir(parents=True)
+        (marks / "pre_tool_use").write_text("told 0.1\n")
+        os.utime(marks / "pre_tool_use", (2e9, 2e9))
+
     def held(self, name: str, times: int) -> None:
         """The hook has asked the agent for another answer so often."""
         for _ in range(times):
@@ -226,10 +233,7 @@ def test_two_calls_at_once_start_one_agent(going: Going, monkeypatch: pytest.Mon
 
 def test_lines_that_nobody_has_followed_are_printed_again(going: Going) -> None:
     """`next` was killed between its record and its print, or nobody read that."""
-    marks = Path(going.project.environment["LOOPKIT_DATA"]) / "beats"
-    marks.mkdir(parents=True)
-    (marks / "pre_tool_use").write_text("told 0.1\n")
-    os.utime(marks / "pre_tool_use", (2e9, 2e9))
+    going.heard()
     going.begin(part("a"), part("b"))
     for _ in range(2):
         assert agents(going.next()) == [FIRST, SECOND]
