@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import shutil
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from loopkit.core.journal.parts import NOT_TRIED
-from loopkit.engine import without
+from loopkit.engine import process, without
+from loopkit.engine.process import Outcome
 from loopkit.ops import advance
 from loopkit.ops import proof as proofs
 from loopkit.ops.workspace import Workspace
@@ -40,6 +45,7 @@ def tried(going: Going) -> list[tuple]:
 
 
 NEW = proof(check("limiter"))
+FIVE_MINUTES = 300.0
 
 
 def test_each_proof_is_red_before_the_first_agent_starts(going: Going) -> None:
@@ -339,3 +345,50 @@ def _word(project: Project, line: str) -> str:
     asked = leave.Leave(str(project.folder), [], [])
     data = place.data_dir(project.env())
     return leave.request(data, S1, state.session.token, asked, [line])
+
+
+def test_checks_of_five_minutes_run_once_each_however_many_calls_that_takes(
+    going: Going, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a clock of our own: every run of a check takes five minutes, or all that is left."""
+    ahead, ran = [0.0], Counter()
+    real = time.monotonic
+    monkeypatch.setattr(time, "monotonic", lambda: real() + ahead[0])
+
+    def slow(run: Callable) -> Callable:
+        def begun(arguments: list, folder: str, log: str, seconds: float, env: dict) -> Outcome:
+            outcome: Outcome = run(arguments, folder, log, seconds, env)
+            if not log.endswith(".log"):  # it tries whether an overlay can be made
+                return outcome
+            took = min(FIVE_MINUTES, seconds)
+            ahead[0] += took
+            if took < FIVE_MINUTES:
+                return outcome._replace(exit=124, seconds=took)
+            about = Path(log).read_text().split("\n")[0]
+            ran[Path(log).stem.rpartition("-")[0], about] += 1
+            return outcome._replace(seconds=took)
+
+        return begun
+
+    monkeypatch.setattr(process, "run", slow(process.run))
+    monkeypatch.setattr(without, "run", slow(without.run))
+    going.project.start("add rate limiting to the API")
+    going.next()
+    tasks = [part("a"), part("b")]
+    shown = [{"text": text, "proof": f"grep -c good {text}.txt"} for text in "ab"]
+    answer = going.submit(REQUEST | {"criteria": shown, "tasks": tasks})
+    calls = 1
+    while answer.steps == ["loopkit next"]:
+        answer, calls = going.next(), calls + 1
+    assert agents(answer) == [FIRST, "implementation-T-002-1"] and calls > 2
+    for number, name in enumerate("ab", 1):
+        going.did(name, task=number)
+    answer = going.next()
+    while answer.steps == ["loopkit next"]:
+        answer = going.next()
+    assert set(agents(answer)) <= {"thorough_review-1-1", "thorough_review-2-1"}
+    going.reviewed()
+    assert going.submit(GATE).out.count("<loop-complete>") == 1
+    assert ran and set(ran.values()) == {1}, ran
+    names = {name for name, _ in ran}
+    assert names >= {"C1-before", "C2-before", "T-001-before", "T-001", "T-002", "C1", "C2"}
