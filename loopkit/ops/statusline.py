@@ -1,7 +1,9 @@
 """The loop's line of the client's status line: printed, put into the person's settings, taken out.
 
-The client runs one command for its status line, a text for a shell, and hands it JSON. Ours is a
-small program in the data folder, which stays where it is when the plugin is updated. Where the
+The client runs one command for its status line, a text for a shell, and hands it JSON, one line; it
+shows each line that comes back, in the session's folder and with the variables that hooks get
+(measured on 2.1.332). Ours is a small program in the data folder, which stays where it is when the
+plugin is updated. Where the
 person has a command already, the two stand in one text, theirs to the letter: the client runs it
 as ever, and no shell of ours does.
 """
