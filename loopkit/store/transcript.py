@@ -30,6 +30,8 @@ MOST_TOKENS = 1 << 40
 #: Message ids carried over to the next reading: the lines of a message stand close together.
 CARRIED = 64
 
+#: The stamp of a message without one: it counts.
+UNKNOWN = "~"
 #: Bytes at a line's begin that hold its type.
 _HEAD = 1000
 #: Tools whose call waits for the person, and the one whose call is an agent's last.
@@ -68,10 +70,11 @@ class _Count:
     def _at(self, at: str, ends: bool, begins: bool, most: int = working.MOST_GAP) -> bool:
         """Take the time of a line into account; False where it is older than the loop. Lines are
         in the order in which they were written, whatever the clock said."""
-        self.is_older = self.is_older and at < self.since
-        if not self.is_older and (second := clock.epoch(at)):
-            self.times.line(second, ends, begins, most)
-        return not self.is_older
+        if at[:1].isdigit():
+            self.is_older = self.is_older and at < self.since
+            if not self.is_older:
+                self.times.line(clock.epoch(at), ends, begins, most)
+        return not self.is_older or at == UNKNOWN
 
     def _given(self, line: bytes) -> None:
         """A prompt, or what a tool gave."""
@@ -94,7 +97,7 @@ class _Count:
             self.is_over = _LAST in calls
             waits = self.is_over or any(name in _ASKING for name in calls)
             begins = not waits and message.get("stop_reason") in ("tool_use", None)
-            if self._at(str(record.get("timestamp") or "~")[:19], True, begins):
+            if self._at(str(record.get("timestamp") or UNKNOWN)[:19], True, begins):
                 self.active = self.active or bool(calls)
                 self._use(message)
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
@@ -114,6 +117,8 @@ class _Count:
 def _stamp(line: bytes) -> str:
     """When a line was written, as in its record; "" without one."""
     begin = line.find(b'"timestamp"') + 11
+    if begin < 11:
+        return ""
     return line[begin : begin + 24].lstrip(b': "')[:19].decode("ascii", "replace")
 
 

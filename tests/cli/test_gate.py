@@ -3,7 +3,10 @@ told at the end."""
 
 from __future__ import annotations
 
-from tests.cli.kit import GATE, PANEL, SEEN, SHAPE, Project, task
+import json
+from pathlib import Path
+
+from tests.cli.kit import GATE, PANEL, S1, SEEN, SHAPE, Project, task
 
 
 def test_the_form_is_that_of_the_kind_of_work(project: Project) -> None:
@@ -125,6 +128,25 @@ def test_what_a_person_should_know_is_told_after_the_card(project: Project) -> N
     assert project.gated().exit == 0
     card = project.ok("complete").out.partition("</loop-complete>\n")[0]
     assert "! open: limiter.txt: no index on user (warning, " in " ".join(card.split())
+
+
+def test_cost_and_time_are_those_up_to_the_call_that_completes(project: Project) -> None:
+    project.reviewed()
+    assert project.gated().exit == 0
+    file = Path(project.environment["HOME"], ".claude", "projects", "p", f"{S1}.jsonl")
+    file.parent.mkdir(parents=True)
+    usage = {"input_tokens": 0, "output_tokens": 100_000}  # 10 USD a million
+    lines = []
+    for minute in (0, 5):
+        message = {"id": f"m{minute}", "model": "claude-sonnet-5", "content": [], "usage": usage}
+        at = f"2099-01-01T00:0{minute}:00.000Z"
+        lines.append(json.dumps({"type": "assistant", "timestamp": at, "message": message}) + "\n")
+    file.write_text("".join(lines))
+    assert "5 min · $2.00 of $25" in project.ok("complete").out
+    assert "$2.00" in (project.root / project.name / "report.md").read_text()
+    assert project.status["spent"]["usd"] == 2.0
+    file.write_text("".join(lines) + lines[1].replace("m5", "m9"))
+    assert project.status["spent"]["usd"] == 2.0, "what the person asks later is not the loop's"
 
 
 def test_nothing_open_nothing_said(project: Project) -> None:

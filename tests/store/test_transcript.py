@@ -393,3 +393,13 @@ def test_older_lines_are_not_about_the_loop_but_those_after_a_clock_set_back_are
         file.write(gives(0) + says(20, "tool_use", "Bash") + gives(50))
     second = read(main, first.offsets, first.message_ids, times=first.clock)
     assert (second.worked, second.usage["m"][1]) == (50, 50)
+
+
+def test_a_line_without_a_time_says_nothing_of_those_behind_it(main: Path) -> None:
+    bare = '{"type":"user","message":{"role":"user","content":"2027"}}\n'
+    odd = '{"type":"user","timestamp":17,"message":{"role":"user","content":"hm"}}\n'
+    nobody = json.loads(says(50, "tool_use", "Bash"))
+    del nobody["timestamp"]
+    main.write_text(bare + odd + json.dumps(nobody) + "\n" + WORK + asks(100) + says(104, None))
+    reading = read(main, since=at(99))
+    assert (reading.worked, reading.usage["m"][1]) == (4, 100)
