@@ -161,6 +161,9 @@ def test_the_time_limit_binds_at_its_second(
     project.transcript.write_text("".join(lines))
     assert held(stop(project, begun + seconds)) == (verdict is None)
     assert project.session.verdict == verdict
+    progress = project.root / loops.PROGRESS
+    said = progress.read_text() if progress.exists() else ""
+    assert ("**Paused**: 30 min of 30 min used" in said) == bool(verdict)
     if verdict:
         project.record("owner_changed", session_id=S2, client_pid=os.getpid())
         project.record("limits_set", seconds=7200)
