@@ -55,6 +55,13 @@ _ROLE = {
     "plan-review": SUPERVISOR,
     "review": REVIEWER,
 }
+#: What whoever fills in a form is told, where no session does.
+_FORM = (
+    "You fill in one form of a piece of work that others do before and after you. Look at the code "
+    "before you answer, change nothing, and end with the form as block YAML or one JSON object: "
+    "its fields and no others, `<a | b>` names the words that are allowed, what does not apply is "
+    "left out."
+)
 _JUDGED = (kinds.PANEL, kinds.GATE, kinds.GATE_AGAIN)
 
 
@@ -100,6 +107,16 @@ def role(step: Step) -> str:
 
 def _as_it_is(step: Step, text: str) -> str:
     return text
+
+
+def in_role(step: Step, text: str) -> str:
+    """A prompt with what the step's agent is told in a session besides."""
+    if not step.agent:
+        return f"{_FORM}\n\n{text}"
+    path = os.path.join(place.plugin_root(), "agents", f"{step.agent}.md")
+    with open(path, encoding="utf-8") as file:
+        body = file.read().split("\n---\n", 1)[-1].strip()
+    return f"{body}\n\n---\n\n{text}"
 
 
 class Driver(drive.Driver):

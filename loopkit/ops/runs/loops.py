@@ -19,9 +19,8 @@ from ...store.runs import Run
 from .. import consent, headless, resume, taskfile
 from .. import start as starting
 from ..workspace import Workspace, no_loop
+from .on_loop import LOOPER
 
-#: The run that works a loop to its end.
-LOOPER = "looper"
 #: What a loop waits for that a run has done the tasks of.
 _DONE = (
     "run {name} has done its tasks; reviews and the gate come next: /loop:resume, or loopkit run "

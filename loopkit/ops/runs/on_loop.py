@@ -23,10 +23,12 @@ from ...engine.run import Recorded, Request
 from ...store.loop import Loop
 from ...store.runs import Run
 from .. import headless
-from ..workspace import Workspace
+from ..workspace import OWNER, Workspace
 from . import driver
 from .completions import Strategy, View
 
+#: The stage that works a goal to its end.
+LOOPER = "looper"
 #: Kinds of steps beside those of the run and of the loop: the run becomes the loop's owner; an
 #: attempt begins, is closed.
 TAKE, BEGIN, CLOSE = "take loop", "begin attempt", "close attempt"
@@ -137,10 +139,11 @@ class Driver(driver.Driver):
         return self.roles.get(role) or self.stages[self.run.state.current]
 
     def _words(self, step: Step, text: str) -> str:
-        """What an agent of the loop is told: in the words of the stage, where it does a task."""
-        if step.kind not in headless.ATTEMPTS:
-            return text.rstrip() + template.FOREGROUND
+        """What an agent of the loop is told: in the words of the stage, where it does a task, else
+        with what its role is told in a session."""
         view = self.view
+        if step.kind not in headless.ATTEMPTS or view.entry.stage.name == LOOPER:
+            return headless.in_role(step, text).rstrip() + template.FOREGROUND
         more = {"ITEM": text.strip(), "LOOP": opened(self.run).folder}
         return driver.prompt(self.run, self.pipeline, view, view.done + 1, more)
 
@@ -219,7 +222,10 @@ class Driver(driver.Driver):
         prompt = request.prompt._replace(
             budget=min(left, default=None),
             log=log,
-            environment=driver.exports(self.run.session, view.entry),
+            environment={
+                **driver.exports(self.run.session, view.entry),
+                OWNER: os.environ["CLAUDE_CODE_SESSION_ID"],
+            },
         )
         limits, own = self._deadlines(view.entry), request.deadlines or Deadlines()
         limits = limits._replace(total=min(limits.total, own.total))

@@ -16,8 +16,7 @@ from ...store import config, origin, place
 from ...store.runs import Run
 from ..workspace import Workspace
 from . import completions, loops, validators
-from .loops import LOOPER
-from .on_loop import OnLoop
+from .on_loop import LOOPER, OnLoop
 
 STAGE, PIPELINE = "stage", "pipeline"
 #: The stage that works a goal to its end: what its agents are told is the loop's.

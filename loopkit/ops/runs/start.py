@@ -22,7 +22,7 @@ from .. import headless
 from ..workspace import Workspace
 from . import completions, loops, making, notices, on_loop, taking
 from .driver import RUN, Driver, Stop, prompt
-from .loops import LOOPER
+from .on_loop import LOOPER
 from .ready import Asked, Ready, ready
 
 #: Rounds of the runner that an iteration takes, and some that begin and end stages.
@@ -109,8 +109,10 @@ def _roles(found: Ready, maker: Callable[..., Agent]) -> dict[str, Agent]:
     made = {}
     for role, models in found.settings["models"].items():
         stage = entry.stage._replace(model=models[0])
-        fallback = {"fallback_model": models[1]} if len(models) > 1 else {}
-        made[role] = maker(entry._replace(stage=stage), fallback)
+        more = {"fallback_model": models[1]} if len(models) > 1 else {}
+        if role != headless.CODER:  # who judges and plans edits nothing
+            more["permission_mode"] = "default"
+        made[role] = maker(entry._replace(stage=stage), more)
     return made
 
 
