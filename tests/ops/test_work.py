@@ -286,3 +286,52 @@ def test_a_goal_is_worked_to_its_verdict(
     assert (state["verdict"], state["loop"]) == ("achieved", "001-limits")
     assert (work.project.root / "001-limits" / "report.md").exists()
     assert over.data["spent"]["usd"] == pytest.approx(0.2)
+
+
+def test_the_command_line_says_which_loop_is_meant(
+    work: Work, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A goal names its run, --resume a run, --continue a loop: the active one, or by its name."""
+    seen: list[Asked] = []
+
+    def started(workspace: Workspace, wanted: Asked, told: Any = None) -> Any:
+        seen.append(wanted)
+        yield Over(0, "", {})
+
+    begun_in_a_session(work, monkeypatch, part("a"))
+    monkeypatch.setattr(start, "start", started)
+    lines = (
+        ["looper", "Add rate limiting to the API", "--checks", "pytest *", "--usd", "3"],
+        ["looper", "Add rate limiting", "limits", "--approval", "review"],
+        ["looper", "limits", "7", "--resume"],
+        ["--continue"],
+        ["--continue", "demo"],
+        ["work", "demo", "--tasks", "other.yaml", "--take-over"],
+    )
+    for words in lines:
+        answer = work.project.lk("run", *words, session=None)
+        assert answer.exit == 0, (words, answer)
+    goal, named, again, active, by_name, tasks = seen
+    assert (goal.name, goal.session, goal.approval) == (
+        "looper",
+        "add-rate-limiting-api",
+        "supervisor",
+    )
+    assert (goal.goal, goal.checks, goal.usd) == ("Add rate limiting to the API", ("pytest *",), 3)
+    assert (named.session, named.approval, named.words) == (
+        "limits",
+        "review",
+        ("looper", "limits"),
+    )
+    assert (again.session, again.how, again.iterations, again.goal) == ("limits", "resume", 7, "")
+    for one in (active, by_name):
+        assert (one.session, one.loop, one.how) == ("demo", "001-demo", "plain")
+    assert (tasks.name, tasks.tasks, tasks.take_over) == ("work", "other.yaml", True)
+    for wrong in (["looper"], ["--continue", "a", "b"], ["--continue", "none"]):
+        assert work.project.lk("run", *wrong, session=None).exit in (1, 2), wrong
+
+
+def test_a_session_gives_no_leave(work: Work, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CLAUDE_CODE_SESSION_ID", "in-a-terminal")
+    with pytest.raises(LoopError, match="--checks gives leave"):
+        work.go()
