@@ -69,11 +69,6 @@ def paths(row: Changed) -> list[str]:
     return [row.path, row.was] if row.was else [row.path]
 
 
-def of_state(state: LoopState) -> list[str]:
-    """All paths that were measured as changed since the start, in any wave or at the end."""
-    return sorted(state.changes.first)
-
-
 def of_wave(state: LoopState, number: int | None) -> list[Changed] | None:
     """What was measured of a wave, of all (None); None where nothing was."""
     known = state.changes

@@ -258,7 +258,9 @@ def gaps(state: LoopState) -> list[str]:
             continue
         for when, what in ((BEFORE_WORK, "before the work"), (WITHOUT_WORK, "without the work")):
             trial = of(state, row.id, when)
-            if trial is None or trial.result != RED:
+            if trial is not None and trial.result == GREEN:
+                lines.append(f"{row.id} passes {what}")
+            elif trial is None or trial.result != RED:
                 why = (trial.why if trial else "") or "nobody has run it there"
                 lines.append(f"{row.id} not tried {what}: {why}")
     return lines
