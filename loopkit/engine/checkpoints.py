@@ -32,6 +32,8 @@ Snapshot = namedtuple("Snapshot", "tree left_out place plain")
 LARGEST = 100_000_000
 #: Bytes that a loop's checkpoints keep, from which on that is told.
 MUCH = 50_000_000
+#: Objects of a repository up to which their sizes are added up, which costs less than to ask git.
+_FEW = 1000
 #: Where checkpoints are kept: `refs/loopkit/<loop>/<number>`.
 REFS = "refs/loopkit/"
 
@@ -376,14 +378,31 @@ def highest(project: str, loop: str, env: dict) -> int:
     return max(map(int, numbers), default=0)
 
 
+def _is_small(objects: str) -> bool:
+    """Whether all that a repository keeps is so little that no part of it can be much; False where
+    that is not to be seen quickly. Raises OSError."""
+    if os.path.exists(os.path.join(objects, "info", "alternates")):
+        return False
+    size = count = 0
+    for top, _, names in os.walk(objects):
+        count += len(names)
+        if count > _FEW:
+            return False
+        size += sum(os.lstat(os.path.join(top, name)).st_size for name in names)
+    return size < MUCH
+
+
 def weight(project: str, loop: str, env: dict) -> str:
     """What a loop's checkpoints keep that nothing else holds, with how to let it go; "" where that
     is little, or git cannot tell."""
     command = "rev-list --objects-edge-aggressive --disk-usage"
     wanted = (f"--glob={REFS}{loop}/", "--not", f"--exclude={REFS}*", "--all")
-    try:  # before the size stands what is at the edge
+    try:
+        if _is_small(os.path.join(repository(project, env).common, "objects")):
+            return ""
+        # before the size stands what is at the edge
         size = int(git(project, env, command, *wanted).split()[-1])
-    except (LoopError, ValueError):
+    except (LoopError, OSError, ValueError):
         return ""
     if size < MUCH:
         return ""
