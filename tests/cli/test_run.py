@@ -409,6 +409,7 @@ def test_cost_that_nobody_knows_is_said_and_nan_is_none(bench: Bench) -> None:
     (bench.project.folder / "s.yaml").write_text(f"steps: {{{rows}}}")
     answer = bench.run("s", "a", "4", "--usd", "2")
     assert answer.exit == 0 and "cost unknown, $1.00 of $2 (3 of unknown cost)" in answer.out
+    assert answer.out.count("the limit of $2 cannot be kept") == 1
     assert bench.state()["spent"]["usd"] == 1 and bench.state()["spent"]["unpriced"] == 3
 
 

@@ -274,6 +274,10 @@ class Driver:
             self.end(*ended(answer, row, self.run.state))
         text = words.ended(self.run.state, view.entry.name, iteration, view.entry.runs, row)
         yield Recorded(step, text, row, row["counted"])
+        if row["usd"] is None and self.run.state.unpriced == 1 and self.run.state.limits.usd:
+            most = self.run.state.limits.usd
+            told = f"nobody says what this agent costs: the limit of ${most:g} cannot be kept"
+            yield Recorded(step, told, {})
 
     def judged(self, view: View, answer: Answer) -> Answer:
         """An agent that was refused something, changed nothing and does not say what it was asked
