@@ -168,7 +168,7 @@ def test_the_third_stalled_asks_the_person(book: Book) -> None:
     assert step(book) == ANSWER
     view = snapshots.build(book.state, 0)
     assert view["status"] == "awaiting_approval"
-    assert stop.first_rows(book.state.session, view, "session-one", False).decision == "allow"
+    assert stop.first_rows(book.state.session, view, "session-one", 0, "").decision == "allow"
     with pytest.raises(Refused, match="a question is open: STALLED"):
         stage.running(book.state)
 
