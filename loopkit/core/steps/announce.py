@@ -206,8 +206,6 @@ def resume(snapshot: dict, session: Session, mine: bool) -> str:
         step = f"waits for the person ({waiting})"
     elif not mine:
         step = "/loop:resume, typed by the person"
-    elif session.free:
-        step = "waits, since the person spoke"
     spec, fit = (_dash(snapshot[key]) for key in ("spec_score", "fit_score"))
     wave = snapshot["wave"]["number"]
     return (
