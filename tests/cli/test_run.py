@@ -137,8 +137,9 @@ def test_limits_that_nobody_gave_are_printed_and_in_force(bench: Bench) -> None:
     assert answer.exit == 75 and bench.state()["spent"]["iterations"] == 25
     assert bench.state()["limits"] == {"iterations": 25, "usd": 25, "seconds": 7200}
     assert "incomplete" in answer.out.splitlines()[-1] and bench.state()["status"] == "limit"
-    refused = bench.run("s", "b", "--usd", "none", "--time", "none")
-    assert "no limit on cost, no limit on time" in refused.out  # iterations bind
+    (bench.root / "config.toml").write_text("[limits]\niterations = 3\n")
+    answer = bench.run("s", "b", "--usd", "none", "--time", "none")
+    assert "at most 3 iterations, no limit on cost, no limit on time" in answer.out
 
 
 # -- strategies
@@ -637,6 +638,7 @@ def test_without_arguments_everything_is_listed(bench: Bench) -> None:
         (("pipeline", "s", "a"), 2, "no pipeline 's'"),
         (("s", "a", "many"), 2, "not a limit for iterations"),
         (("s", "a", "--usd", "-1"), 2, "not a limit for usd"),
+        (("s", "a", "none"), 2, "a run has a number of iterations"),
         (("s", "a", "--resume", "--force"), 2, "exclude each other"),
         (("bad", "a"), 3, "stage.yaml:3: there is no completion 'x'"),
     ],

@@ -20,8 +20,6 @@ PLATEAU, FIXED_N, ALL_ITEMS = "plateau", "fixed-n", "all-items"
 VOTE = "PLATEAU"
 #: Seconds between two iterations.
 DELAY = 3.0
-#: Iterations of a run whose start does not say how many.
-DEFAULT_RUNS = 25
 #: Characters of a session's or a stage's name at the most.
 LONGEST = 63
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from ...core.journal import limits as typed
 from ...core.journal.errors import LoopError, Refused, UsageFault
 from ...core.pipeline import definitions, events, status
-from ...core.pipeline.definitions import DEFAULT_RUNS, Known, Pipeline
+from ...core.pipeline.definitions import Known, Pipeline
 from ...core.pipeline.events import Limits
 from ...engine import agents
 from ...engine.definitions import Library, unknown, usable
@@ -52,8 +52,14 @@ class Asked(NamedTuple):
 
 
 def amount(text: str | None, kind: str) -> float | None:
-    """A limit as it was typed; 0: none. Raises UsageFault."""
-    return None if text is None else typed.amount(text, None, kind) or 0
+    """A limit as it was typed; 0: none, which iterations cannot be, so that something always ends a
+    run. Raises UsageFault."""
+    if text is None:
+        return None
+    found = typed.amount(text, None, kind)
+    if found is None and kind == "iterations":
+        raise UsageFault("a run has a number of iterations", "write one, a large one if need be")
+    return found or 0
 
 
 def library(workspace: Workspace) -> tuple[Library, dict]:
@@ -85,7 +91,8 @@ def ready(workspace: Workspace, asked: Asked) -> Ready:
     root = workspace.root or place.future(workspace.folder, workspace.environment)
     before = Run.open(root, asked.session)
     try:
-        pipeline = find(workspace, books, _as_before(asked, before))
+        most = settings["limits"]["iterations"] or typed.DEFAULT_ITERATIONS
+        pipeline = find(workspace, books, _as_before(asked, before), most)
     except UsageFault as fault:
         raise _untrusted(books, fault) from None
     notes = [_passed_over(name) for name in dict.fromkeys(books.untrusted)]
@@ -148,16 +155,16 @@ def _passed_over(name: str) -> str:
     return f".loop/{name} came with the repository and is not used; {way}"
 
 
-def find(workspace: Workspace, books: Library, asked: Asked) -> Pipeline:
-    """What is to be run. Raises UsageFault for a name that nothing has, Damaged for what lint calls
-    an error."""
+def find(workspace: Workspace, books: Library, asked: Asked, most: int) -> Pipeline:
+    """What is to be run. most: iterations of a stage where the start does not say how many. Raises
+    UsageFault for a name that nothing has, Damaged for what lint calls an error."""
     if asked.name == LOOPER:
-        return definitions.single(_LOOPER, asked.iterations or DEFAULT_RUNS)
+        return definitions.single(_LOOPER, asked.iterations or most)
     if asked.form != PIPELINE:
         found, faults = books.stage(asked.name)
         usable(faults)
         if found is not None:
-            return definitions.single(found, _iterations(asked, found))
+            return definitions.single(found, _iterations(asked, found, most))
         if asked.form == STAGE:
             raise unknown("stage", asked.name, [name for name, _ in books.stages()])
     whole, faults = books.pipeline(asked.name, workspace.folder)
@@ -168,13 +175,13 @@ def find(workspace: Workspace, books: Library, asked: Asked) -> Pipeline:
     return whole
 
 
-def _iterations(asked: Asked, found: definitions.Stage) -> int:
+def _iterations(asked: Asked, found: definitions.Stage, most: int) -> int:
     """Iterations of a single stage at the most."""
     if asked.iterations:
         return asked.iterations
     if found.completion == definitions.ALL_ITEMS:
         return max(1, len(found.items if asked.items is None else asked.items))
-    return DEFAULT_RUNS
+    return most
 
 
 def limits(asked: Asked, pipeline: Pipeline, usual: dict, before: Run | None = None) -> Limits:
