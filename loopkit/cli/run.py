@@ -190,7 +190,8 @@ def _run(call: app.App, asked: Asked) -> int:
 
 def _lines(record: starting.Record) -> list[str]:
     if isinstance(record, runner.Asked):
-        return [f"{record.step.kind} {record.step.subject}: begun"]
+        about = "" if record.step.subject is None else f" {record.step.subject}"
+        return [f"{record.step.kind.replace('_', ' ')}{about}: begun"]
     if isinstance(record, starting.Told | runner.Recorded):
         return [record.text]
     return [f"failed: {record.text}"] if isinstance(record, runner.Ended) and record.text else []

@@ -44,6 +44,12 @@ def due(workspace: Workspace, loop: Loop, steps: list[Step]) -> str:
     return "\n\n".join(f"{text}\n" for _, text in texts if text)
 
 
+def of(workspace: Workspace, loop: Loop, step: Step) -> str:
+    """The request and all texts of a step, for an agent that has been shown nothing."""
+    names = (_REQUEST, *_SKILLS.get(step.kind, ()))
+    return "\n\n".join(filter(None, (_body(workspace, loop, name) for name in names)))
+
+
 def _body(workspace: Workspace, loop: Loop, name: str) -> str:
     if name == _REQUEST:
         dispatch.keep_request(loop)

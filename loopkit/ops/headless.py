@@ -22,7 +22,7 @@ from ..engine.agents import Agent, Answer
 from ..engine.process import Deadlines
 from ..store import answers, looks, place, prompts, transcript
 from ..store.loop import Loop, unwritable
-from . import consent, drive, wave
+from . import consent, drive, guides, wave
 from .workspace import Workspace
 
 #: What the id of a run's session begins with.
@@ -156,7 +156,7 @@ class Driver(drive.Driver):
             yield from super().do(step)
             return
         workspace, _ = self._open()
-        opened = wave.next_wave(workspace, sequential=True)
+        opened = wave.next_wave(workspace, sequential=True, asks=False)
         yield run.Recorded(step, opened.text, opened.data, not opened.code)
 
     def ask(self, steps: list[Step], faults: dict[Step, str]) -> dict[Step, run.Request]:
@@ -171,7 +171,10 @@ class Driver(drive.Driver):
         # the agent before was interrupted and gave no answer
         cut = number > 1 and answers.read(loop.folder, prompts.name(step, number - 1)) is None
         asked = drive.request_of(workspace, loop, step, faults.get(step, ""), cut)
-        told = self.words(step, asked.prompt.text)
+        text = asked.prompt.text
+        if self.who(step) == kinds.FORM:
+            text = f"{guides.of(workspace, loop, step)}\n\n{text}"
+        told = self.words(step, text)
         try:
             prompts.write(loop.folder, step, number, told, asked.schema)
         except OSError as error:

@@ -23,8 +23,11 @@ NO_TASK_TOOLS = (
 )
 
 
-def next_wave(workspace: Workspace, sequential: bool = False, apart: bool = False) -> Result:
+def next_wave(
+    workspace: Workspace, sequential: bool = False, apart: bool = False, asks: bool = True
+) -> Result:
     """Open the next wave and dispatch its tasks; while one is open, show who still has to report.
+    asks: write the prompts of roles; else whoever runs the steps does.
 
     Under a supervisor it dispatches whatever is due to any role: plan, plan review, coding, test,
     judgement, diagnosis.
@@ -53,7 +56,7 @@ def next_wave(workspace: Workspace, sequential: bool = False, apart: bool = Fals
         return _open(loop)
     text = "\n".join(filter(None, (tried.text, _dispatched(workspace, loop, changes, tasks))))
     data = {"wave": loop.state.waves[-1].number, "tasks": tasks}
-    if due.prompted(loop.state):
+    if asks and due.prompted(loop.state):
         return dispatch.dispatch(workspace, loop, text, data)
     folder = dispatch.shown(workspace, loop.folder)
     return Result(loop, text, data, due.dispatch_lines(loop.state, tasks, folder))

@@ -188,6 +188,8 @@ def test_policies_with_roles_come_to_their_card(alone: Alone, policy: str) -> No
     alone.begin(policy)
     assert alone.end() == run.Ended("over")
     assert alone.completed
+    cut = "Work was cut off here"
+    assert not [prompt.kind for prompt, _, _ in alone.spy.prompts if cut in prompt.text]
     told = {prompt.kind: role for prompt, _, role in alone.spy.prompts}
     wanted = {"plan": "planner", "implementation": "coder"}
     if policy == "supervisor":

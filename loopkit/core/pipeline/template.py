@@ -28,7 +28,9 @@ MOST_INPUTS = 60_000
 #: What every agent of a run is told, whatever its prompt says.
 FOREGROUND = (
     "\n\nYou work alone and nobody answers questions. Do everything in the foreground and wait for "
-    "what you start: when you answer, your process ends, and whatever still runs ends with it.\n"
+    "what you start: when you answer, your process ends, and whatever still runs ends with it. "
+    "This prompt is all of it: load no skill of loop, hope or counsel. A command that is refused "
+    "stays refused: go on without it, and say in your answer what you could not see.\n"
 )
 
 
