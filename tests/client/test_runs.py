@@ -71,8 +71,9 @@ def test_three_tasks_are_done_by_three_clients(place: Place) -> None:
     ]
     turns = made.model.main_turns
     sessions = {turn.session for turn in turns}
-    assert len(sessions) == 3 and len(turns) == 9, story
-    assert not [turn for turn in turns if "hook" in turn.newest.lower()], story
+    assert (len(sessions), len(turns)) == (3, 9), story
+    told = "\n".join(turn.newest for turn in turns)
+    assert "hook additional context" not in told and "[LOOP" not in told, story
     # what each agent's own check said is evidence as the run's
     assert all(f"T-00{n} completed" in story for n in (1, 2, 3))
     model = turns[0].request["model"]

@@ -141,6 +141,18 @@ def test_without_a_task_nothing_is_begun(work: Work, file: str | None, what: str
     assert not (work.project.root / "runs").exists()
 
 
+def test_a_dry_run_tells_of_the_loop_and_writes_nothing(work: Work) -> None:
+    answer = work.project.lk("run", "work", "demo", "--dry-run", session=None)
+    assert answer.exit == 0, answer
+    assert "begins a loop demo with 3 tasks" in answer.out and "(Write a, with" in answer.out
+    assert not (work.project.root / "runs").exists()
+    assert not list(work.project.root.glob("0*"))
+    work.go(checks=())
+    answer = work.project.lk("run", "work", "demo", "--dry-run", session=None)
+    assert "works on loop 001-demo, paused: 0 of 3 tasks completed" in answer.out
+    assert "checks that may not run" in answer.out and "(T-001: Write a, with" in answer.out
+
+
 def test_only_blocked_tasks_left_is_waiting(work: Work) -> None:
     reply = {"status": "blocked", "summary": "no key", "block_reason": "the API key is missing"}
     work.steps |= {f"implementation T-00{n}": {"reply": reply} for n in (1, 2, 3)}

@@ -175,6 +175,26 @@ def continued(workspace: Workspace, name: str) -> Continued:
     return Continued(session, folder, status.RESUME if same else status.FORCE)
 
 
+def described(workspace: Workspace, found: Found) -> tuple[list[str], str]:
+    """(lines on the loop that a run would work on, its first task in a line)."""
+    if not found.folder:
+        if found.wish.goal is not None:
+            return [f"begins a loop {found.wish.name}"], ""
+        counted = prose.count(len(found.rows), "task")
+        return [f"begins a loop {found.wish.name} with {counted}"], found.rows[0]["subject"]
+    assert workspace.root is not None
+    loop = Loop(workspace.root, found.folder)
+    state = loop.state
+    done = f"{state.counts['completed']} of {prose.count(len(state.tasks), 'task')} completed"
+    lines = [f"works on loop {loop.name}, {state.session.status}: {done}"]
+    waiting = consent.missing(workspace, loop)
+    if waiting and not found.wish.checks:
+        lines.append(headless.not_allowed(waiting))
+    opened = [state.tasks[name] for name in state.open]
+    first = next((task for task in opened if state.is_free(task)), None)
+    return lines, f"{first.id}: {first.subject}" if first else ""
+
+
 def take(note: Callable[[str], None], found: Found, most: Limits) -> str:
     """Become the owner of the loop, which is made where it is not there; the folder of it. most:
     limits of one that is made. We stand as the run's session. Raises LoopError."""

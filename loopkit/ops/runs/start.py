@@ -203,15 +203,18 @@ def shown(workspace: Workspace, asked: Asked) -> Told:
     row = {**taking.first(workspace, found, asked), "token": ""}
     events.RUN.apply(dry.state, Event("run_started", row, "", "person"))
     view = completions.View(dry, found.pipeline.entries[0], 0, workspace)
+    about, item = loops.described(workspace, found.loop) if found.loop else ([], "")
+    more = {"ITEM": f"({item}, with all that is known of it)"} if found.loop else {}
     lines = [
         *found.notes,
         words.limits(found.pipeline.name, found.limits),
         *words.plan(found.pipeline),
+        *about,
         f"works in {workspace.project}",
         f"keeps state in {dry.folder}",
         "",
         f"prompt of iteration 1 of {found.pipeline.entries[0].name}:",
         "",
-        prompt(dry, found.pipeline, view, 1),
+        prompt(dry, found.pipeline, view, 1, more),
     ]
     return Told("\n".join(lines))
