@@ -347,3 +347,18 @@ def test_a_session_gives_no_leave(work: Work, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setenv("CLAUDE_CODE_SESSION_ID", "in-a-terminal")
     with pytest.raises(LoopError, match="--checks gives leave"):
         work.go()
+
+
+def test_a_signal_pauses_run_and_loop_and_what_was_spent_counts(work: Work) -> None:
+    work.steps["implementation T-001"] = {"run": [["sh", "-c", "kill -INT $PPID; exec sleep 60"]]}
+    over = work.go()
+    assert (over.code, over.data["status"]) == (130, "paused"), over.text
+    assert over.data["completion_reason"] == "interrupted"
+    state = work.project.snapshot
+    assert state["status"] == "paused" and state["tasks"]["completed"] == 0
+    assert [row["outcome"] for row in work.project.of("agent_ended")] == ["interrupted"]
+    assert over.data["spent"]["unpriced"] == 1 and over.data["history"] == []
+    work.steps["implementation T-001"] = writes("a", "good")
+    over = work.go(how="resume")
+    assert over.code == 0 and [row["task"] for row in over.data["history"]][0] == "T-001"
+    assert work.project.of("task_failed") == []

@@ -163,6 +163,8 @@ class Driver(driver.Driver):
         return super().who(step)
 
     def due(self) -> list[Step]:
+        if self.attempt is not None and self.stop is not None and not self.lost:
+            return [Step(CLOSE, self.view.done + 1)]  # what it cost counts
         steps = super().due()
         if steps and self.on_loop and not self.taken:
             return [Step(TAKE)]
