@@ -142,7 +142,8 @@ def test_status_of_another_loop_says_how_to_go_on_with_it(three: Project) -> Non
         answer.out.startswith("Loop 002-fix-slow-import-files: paused")
         and "put aside" in answer.out
     )
-    assert answer.steps == ["loopkit resume 002-fix-slow-import-files"]
+    assert "if the person says so: loopkit resume 002-fix-slow-import-files" in answer.out
+    assert answer.steps == []
     assert three.files() == before
 
 
