@@ -95,3 +95,8 @@ def test_the_loop_of_a_file_has_its_name_its_tasks_and_the_plan_as_request(case:
     assert len(state.must_nots) == 2
     assert state.stage == "decompose"
     assert (Path(loop.folder) / "SHAPE.md").exists()
+
+
+def test_what_is_shipped_passes_lint(project: Project) -> None:
+    answer = project.lk("lint", session=None)
+    assert (answer.exit, answer.out.splitlines()[-1]) == (0, "12 checked: 0 errors, 0 warnings")
