@@ -16,11 +16,14 @@ from .control import put_back
 from .status import figures, meant, unfinished
 from .workspace import Result, Workspace, not_ours
 
+#: What may be typed before the words after /loop:resume.
+_OPTIONS = ("iterations", "usd", "time", "checks")
+
 
 def resume_typed(workspace: Workspace, **how: Any) -> Result:
     """Go on as the words after /loop:resume say: options, then which loop, or the answer to the
     question that the session's loop waits for."""
-    given, words = start.typed_options(_words(workspace))
+    given, words = start.typed_options(_words(workspace), _OPTIONS)
     how["typed"] = start.limits_of(given)
     if words and not how.get("answer") and _asks(workspace):
         words, how["answer"] = "", words

@@ -3,6 +3,7 @@
 import contextlib
 import os
 import re
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from ..core.journal import clock, limits, prose, verdict
@@ -18,10 +19,12 @@ from .workspace import Result, Workspace, untrusted_only
 
 USAGE = "write what is to be done: /loop:start <task>, or loopkit start --task-file FILE"
 
-#: An option that a person types before the request.
-_NAME = r"\s*--(approval|iterations|usd|time|list|checks)"
-_OPTION = re.compile(_NAME + r"""(?:=|[ \t]+)('[^']*'|"[^"]*"|(?!--)\S+)""")
-_BARE = re.compile(_NAME + r"(?:[\s=]|$)")
+#: An option that a person types before the request; a phone or an editor makes a dash of "--".
+_NAME = r"\s*(?:--|[–—])([A-Za-z][\w-]*)"
+_OPTION = re.compile(_NAME + r"""(?:=|[ \t]+)('[^']*'|"[^"]*"|(?!--|['"])\S+)(?!\S)""")
+_BARE = re.compile(_NAME + r"""(?:[ \t=]+(['"])|[\s=]|$)""")
+#: The request begins behind it, whatever it begins with.
+_END = re.compile(r"\s*--(?:\s+|$)")
 #: A value of each.
 EXAMPLES = {
     "approval": "review",
@@ -88,19 +91,27 @@ def _typed(options: Options, text: str) -> tuple[Options, list[str], str]:
     return options, given.get("checks", []), text
 
 
-def typed_options(text: str) -> tuple[dict[str, list[str]], str]:
-    """({option: its values}, the rest) of words that a person typed behind a slash command. Raises
-    UsageFault for an option without a value."""
+def typed_options(text: str, names: Sequence[str] = ()) -> tuple[dict[str, list[str]], str]:
+    """({option: its values}, the rest) of words that a person typed behind a slash command. names:
+    the options that it has, by default those of /loop:start. Raises UsageFault for another one, and
+    for one without a value: none becomes a part of the request unseen."""
     given: dict[str, list[str]] = {}
-    while match := _OPTION.match(text):
+    names = names or tuple(EXAMPLES)
+    while (match := _OPTION.match(text)) and match[1] in names:
         given.setdefault(match[1], []).append(match[2].strip("'\""))
         text = text[match.end() :].lstrip()
     bare = _BARE.match(text)
-    if bare:
+    if bare and bare[1] not in names:
         raise UsageFault(
-            f"--{bare[1]} needs a value", f"for example --{bare[1]} {EXAMPLES[bare[1]]}"
+            f"there is no option --{bare[1][:30]}",
+            f"options are --{', --'.join(names)}; other words that begin so stand behind --",
         )
-    return given, text
+    if bare:
+        example = f"for example --{bare[1]} {EXAMPLES[bare[1]]}"
+        what = "has a quote that does not end" if bare[2] else "needs a value"
+        raise UsageFault(f"--{bare[1]} {what}", example)
+    end = _END.match(text)
+    return given, text[end.end() :] if end else text
 
 
 def limits_of(given: dict[str, list[str]]) -> dict[str, str]:

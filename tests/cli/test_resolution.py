@@ -158,6 +158,8 @@ def test_the_words_after_loop_resume_pass_no_shell(three: Project) -> None:
     assert typed.load(data, S1, typed.RESUME) is None, "taken once"
     typed.save(data, S1, "--usd", typed.RESUME)
     assert "--usd needs a value; for example --usd 10" in three.ok("resume", "--ask").out
+    typed.save(data, S1, "--approval review", typed.RESUME)
+    assert "no option --approval; options are --iterations" in three.ok("resume", "--ask").out
     assert three.ok("resume", "--ask").out.startswith("loop 002-fix-slow-import-files goes on\n")
 
 

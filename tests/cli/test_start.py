@@ -317,7 +317,11 @@ def test_the_policy_may_be_typed_before_the_request(project: Project) -> None:
         ("--iterations 7 --iterations 8 it", (8, 25.0, 7200)),  # the last one counts
         ("\n --usd 2 it", (25, 2.0, 7200)),
         ("it --usd 2", (25, 25.0, 7200)),  # within the request it is the request's
-        ("--fresh --usd 2 it", (25, 25.0, 7200)),
+        ("—usd 2 –time=1h it", (25, 2.0, 3600)),  # as a phone writes "--"
+        ("--usd 2 -- it", (25, 2.0, 7200)),
+        ("-- --usd 2 it", (25, 25.0, 7200)),
+        ("— it", (25, 25.0, 7200)),
+        ("-v it", (25, 25.0, 7200)),
     ],
 )
 def test_limits_may_be_typed_before_the_request(project: Project, text: str, limits: tuple) -> None:
@@ -325,8 +329,8 @@ def test_limits_may_be_typed_before_the_request(project: Project, text: str, lim
     answer = project.ok("start", "--from-prompt")
     assert answer.steps == ["loopkit submit --file -"], "the form of the request comes with it"
     assert tuple(project.of("limits_set")[0].values()) == limits
-    whole = text.startswith(("it", "--fresh"))
-    assert project.of("loop_started")[0]["task"] == (text if whole else "it")
+    whole = text.startswith(("it", "-- ", "— ", "-v"))
+    assert project.of("loop_started")[0]["task"] == (text.removeprefix("-- ") if whole else "it")
 
 
 def test_list_mode_and_checks_may_be_typed_too(project: Project, tmp_path: Path) -> None:
@@ -375,6 +379,12 @@ def test_what_other_checks_come_to_is_said_where_nobody_can_be_asked(
         ("--usd 2 --checks --time 2h it", "--checks needs a value"),
         ("--iterations= it", "--iterations needs a value"),
         ("--checks 'pytest *'", "the task is empty"),
+        ("--checks 'pytest * it", "--checks has a quote that does not end; for example --checks "),
+        ("--usd='3 it", "--usd has a quote that does not end"),
+        ("--checks 'pytest *'it", "--checks has a quote that does not end"),
+        ("--itrations 7 it", "there is no option --itrations; options are --approval, --iterat"),
+        ("--usd 2 --fresh it", "there is no option --fresh"),
+        ("--verbose is ignored", "other words that begin so stand behind --"),
     ],
 )
 def test_options_with_wrong_values_start_nothing(project: Project, text: str, says: str) -> None:
