@@ -12,10 +12,14 @@ from typing import Any
 import pytest
 
 from loopkit.core.journal.errors import LoopError
+from loopkit.core.pipeline import status
 from loopkit.engine import run as runner
+from loopkit.engine.agents import INTERRUPTED, Answer
+from loopkit.engine.agents.script import Script
 from loopkit.ops import advance, resume, taskfile
 from loopkit.ops import start as starting
 from loopkit.ops.runs import on_loop, start
+from loopkit.ops.runs.driver import Stop
 from loopkit.ops.runs.start import Asked, Over
 from loopkit.ops.workspace import Workspace
 from loopkit.store.runs import Run
@@ -349,16 +353,30 @@ def test_a_session_gives_no_leave(work: Work, monkeypatch: pytest.MonkeyPatch) -
         work.go()
 
 
-def test_a_signal_pauses_run_and_loop_and_what_was_spent_counts(work: Work) -> None:
-    work.steps["implementation T-001"] = {"run": [["sh", "-c", "kill -INT $PPID; exec sleep 60"]]}
-    over = work.go()
+def test_a_signal_pauses_run_and_loop_and_what_was_spent_counts(
+    work: Work, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[on_loop.Driver] = []
+    begin = on_loop.Driver._begin_attempt
+
+    def begun(self: on_loop.Driver) -> None:
+        seen.append(self)
+        begin(self)
+
+    def ended(self: Any, *given: Any) -> Answer:
+        seen[0].interrupt(Stop(status.INTERRUPTED, 2))  # as the signal's handler does
+        return Answer(INTERRUPTED, error="it was ended", cost=0.1)
+
+    monkeypatch.setattr(on_loop.Driver, "_begin_attempt", begun)
+    with monkeypatch.context() as patch:
+        patch.setattr(Script, "run", ended)
+        over = work.go()
     assert (over.code, over.data["status"]) == (130, "paused"), over.text
     assert over.data["completion_reason"] == "interrupted"
     state = work.project.snapshot
     assert state["status"] == "paused" and state["tasks"]["completed"] == 0
     assert [row["outcome"] for row in work.project.of("agent_ended")] == ["interrupted"]
-    assert over.data["spent"]["unpriced"] == 1 and over.data["history"] == []
-    work.steps["implementation T-001"] = writes("a", "good")
+    assert over.data["spent"]["usd"] == pytest.approx(0.1) and over.data["history"] == []
     over = work.go(how="resume")
     assert over.code == 0 and [row["task"] for row in over.data["history"]][0] == "T-001"
     assert work.project.of("task_failed") == []
