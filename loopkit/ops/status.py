@@ -14,7 +14,7 @@ from ..render import QUESTION, files, question, wrapped
 from ..store import loops, place, trust
 from ..store.loop import Loop
 from . import gate
-from .workspace import AGAIN, Result, Workspace, no_loop, not_ours
+from .workspace import Result, Workspace, no_loop, not_ours
 
 #: Reviews of waves that are told one by one.
 SHOWN_REVIEWS = 4
@@ -43,7 +43,7 @@ def _of_loop(workspace: Workspace, loop: Loop, words: str, asked: bool, runs: li
         if active is not None and active.name != loop.name:
             snapshot["next"] = f"loopkit resume {loop.name}"
     lines = [
-        line if line.startswith(("next: ", AGAIN, QUESTION)) else wrapped(line)
+        line if line.startswith(("next: ", verdict.AGAIN, QUESTION)) else wrapped(line)
         for line in _lines(workspace, loop, snapshot, asked)
     ]
     state = loop.state
@@ -164,7 +164,7 @@ def _lines(workspace: Workspace, loop: Loop, snapshot: dict, asked: bool) -> lis
         )
     elif snapshot["next"]:
         gone = session.owner != workspace.session and not place.alive(session.owner_pid)
-        word = AGAIN if session.status == verdict.PAUSED else "next: "
+        word = verdict.AGAIN if session.status == verdict.PAUSED else "next: "
         lines.append(_onward(session, snapshot, gone) if asked else word + snapshot["next"])
     elif session.status in verdict.FINAL:
         lines.append("Start another: /loop:start <task>")

@@ -22,10 +22,6 @@ if TYPE_CHECKING:
     from ..store.origin import Origin
 
 
-#: How the line begins that lets a paused loop go on.
-AGAIN = "to go on, if the person says so: "
-
-
 class Result(NamedTuple):
     """What a use case gives. loop: what it is about; None: no loop, text and data say all · text:
     what was recorded, lines for people · data: the same as a record · steps: what comes next, where
@@ -62,7 +58,7 @@ class Result(NamedTuple):
         row = {"loop": state.name, "stage": state.stage, **self.data, "said": text, "next": steps}
         # a paused loop waits for a person: no line that would be followed unasked
         waits = self.steps is None and session.status == verdict.PAUSED
-        word = AGAIN if waits else "next: "
+        word = verdict.AGAIN if waits else "next: "
         body, lines = text.rstrip("\n"), [word + step for step in steps]
         if waits:
             from ..core.steps import announce

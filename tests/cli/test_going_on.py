@@ -177,13 +177,23 @@ def test_pause_and_resume(project: Project) -> None:
         "lunch break",
         None,
     )
-    project.refused(1, "wave", "next", says="is paused: lunch break; next: loopkit resume")
+    project.refused(
+        1,
+        "wave",
+        "next",
+        says="is paused: lunch break; to go on, if the person says so: loopkit resume",
+    )
     before = project.ledger.read_bytes()
     project.ok("pause")
     assert project.ledger.read_bytes() == before, "once is enough"
     project.ok("resume")
     project.ok("pause")
-    project.refused(1, "wave", "next", says="is paused: by hand; next: loopkit resume")
+    project.refused(
+        1,
+        "wave",
+        "next",
+        says="is paused: by hand; to go on, if the person says so: loopkit resume",
+    )
     assert project.ok("resume").steps == ["loopkit next"]
     assert project.snapshot["status"] == "running"
 

@@ -186,7 +186,7 @@ def running(state: LoopState) -> None:
         what = f"loop {state.name} is paused{named}: {session.reason or verdict.BY_HAND}"
         if session.verdict in verdict.LIMITS:
             raise LimitReached(what, raised(session))
-        raise Refused(what, "next: loopkit resume", code="loop_paused")
+        raise Refused(what, f"{verdict.AGAIN}loopkit resume", code="loop_paused")
     if session.question is not None:
         raise Refused(
             f"a question is open: {prose.clean(session.question, 120)}",

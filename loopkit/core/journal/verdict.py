@@ -18,6 +18,8 @@ LIMITS = frozenset((LIMIT_ITERATIONS, LIMIT_TIME, LIMIT_BUDGET))
 
 #: The reason of a pause or an end for which nobody gave one.
 BY_HAND = "by hand"
+#: What stands before the line that undoes a pause: nobody runs it unasked.
+AGAIN = "to go on, if the person says so: "
 #: Cards of the gate; RESEARCH does not complete a loop.
 SHIP, MONITOR, RESEARCH = "SHIP", "MONITOR", "RESEARCH"
 
