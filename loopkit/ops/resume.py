@@ -93,7 +93,9 @@ def resume(
         changes = resumption.resumed(state, token, *given)
         if not workspace.session:
             return changes
-        return changes + stage.attended(state, workspace.unattended, bool(owner))
+        # who goes on with a paused loop is there, whatever they said when it began
+        anew = bool(owner) or state.session.status == verdict.PAUSED
+        return changes + stage.attended(state, workspace.unattended, anew)
 
     decide(loop.state)  # refused before the other loop is put aside
     aside = _put_aside(workspace, loop, take_over)

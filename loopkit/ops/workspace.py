@@ -286,6 +286,7 @@ class Workspace:
         """Raises Refused where nobody can be asked: `what` only the person does."""
         session = loop.state.session
         alone = session.by_word and self.session == session.owner != ""
+        alone = alone and session.status != verdict.PAUSED  # who goes on with it is there
         if self.unattended or alone:
             said = f"nobody can be asked, and only the person {what}"
             raise Refused(said, "next: loopkit next", code="nobody_to_ask")

@@ -40,6 +40,21 @@ def test_who_said_that_nobody_is_there_is_believed(project: Project) -> None:
     project.ok("answer", "that", session=S2, **THERE)
 
 
+def test_who_goes_on_after_a_pause_is_there_again(project: Project) -> None:
+    project.start("add it", "--unattended")
+    project.score()
+    project.ok("resume", **THERE)
+    assert told(project) == [], "it was not paused"
+    project.ok("pause", **THERE)
+    project.ok("resume", **ALONE)
+    assert told(project) == [], "nor is anybody there"
+    project.ok("pause", **THERE)
+    project.ok("resume", "--usd", "50", **THERE)
+    project.ok("ask", "which?", **THERE)
+    project.ok("answer", "that", **THERE)
+    assert told(project) == [False], "for good"
+
+
 def tasked(project: Project) -> None:
     project.planned()
 

@@ -373,6 +373,7 @@ class AttendedChanged(EventType):
 
     def fold(self, session: Session) -> None:
         session.unattended = self.unattended
+        session.by_word = session.by_word and self.unattended
 
 
 class PersonSpoke(EventType):

@@ -116,12 +116,12 @@ def wave_key(state: LoopState) -> str:
     return f"wave-{len(state.waves) + 1}"
 
 
-def attended(state: LoopState, unattended: bool, other: bool = False) -> list[Change]:
+def attended(state: LoopState, unattended: bool, anew: bool = False) -> list[Change]:
     """Somebody can be asked in the loop's session now, or nobody can, by what the client says;
-    where the person has said that nobody can be, that stands in their session. other: it is another
-    one from now on."""
+    where the person has said that nobody can be, that stands in their session. anew: it is another
+    one from now on, or goes on after a pause."""
     session = state.session
-    if session.unattended == unattended or session.by_word and not other:
+    if session.unattended == unattended or session.by_word and not anew:
         return []
     return [("attended_changed", {"unattended": unattended})]
 
