@@ -229,8 +229,11 @@ def test_what_must_not_happen_is_worded_so_that_nothing_can_check_it(
 # -- who looks
 
 
-def test_a_review_that_does_not_look(going: Going) -> None:
-    end = ends(going, LIMIT, seen={"calls": 1, "read": ["SHAPE.md"], "commands": []})
+@pytest.mark.parametrize(
+    "seen", [{"read": ["SHAPE.md"]}, {"commands": ["ls -l rate.py"]}], ids=["elsewhere", "a name"]
+)
+def test_a_review_that_does_not_look(going: Going, seen: dict) -> None:
+    end = ends(going, LIMIT, seen={"calls": 1, "read": [], "commands": [], **seen})
     assert end.how == "MONITOR" and "thorough review: did not look" in end.doubts
 
 

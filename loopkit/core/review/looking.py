@@ -13,7 +13,14 @@ from ..journal.task import Task
 #: Commands that show what was changed, or search through it; words by which git only counts or
 #: names what it would show.
 _SHOWS = re.compile(
-    r"\bgit\b.*\b(?:diff|show|log\b.*\s(?:-p|--patch)|blame|grep)\b|^\s*(?:grep|rg)\b"
+    r"\bgit\b.*\b(?:diff|show|log\b.*\s(?:-p|--patch)|blame|grep|cat-file)\b|^\s*(?:grep|rg)\b"
+)
+#: Where another command begins; commands that say of a file that it is there, and nothing of what
+#: is in it, and git where it shows nothing.
+_NEXT = re.compile(r"&&|\|\||[;\n]")
+_BLIND = re.compile(
+    r"^\s*(?:ls|echo|printf|stat|wc|find|file|du|true|:|test|\[|touch|cp|mv|rm|mkdir|chmod|cd|git"
+    r"|basename|dirname|realpath|readlink|md5sum|sha\d*sum|cksum)(?:\s|$)"
 )
 _COUNTS = re.compile(r"\s(?:--(?:\w*stat|name-\w+|summary|check|quiet|no-patch)|-s|-q)(?:[\s=]|$)")
 
@@ -41,7 +48,7 @@ def looked(
     return any(_is_near(path, files, project) for path in read) or any(
         tries
         if any(proof and proof in line for proof in proofs)
-        else _shows(line) or _names(line, files)
+        else any(_shows(part) or _names(part, files) for part in _NEXT.split(line))
         for line in commands
     )
 
@@ -61,6 +68,8 @@ def _is_near(path: str, files: set[str], project: str) -> bool:
 
 
 def _names(line: str, files: set[str]) -> bool:
-    """Whether a command names one of the files, as a module too."""
+    """Whether a command that can show what is in a file names one of them, as a module too."""
+    if _BLIND.match(line):
+        return False
     stems = {posixpath.splitext(posixpath.basename(file))[0] for file in files}
     return any(re.search(rf"(?<!\w){re.escape(stem)}(?!\w)", line) for stem in stems)

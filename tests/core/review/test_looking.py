@@ -31,6 +31,8 @@ def test_a_changed_file_or_its_folder(book: Book, path: str) -> None:
         "python -c 'from app import time'",
         "git log -p",
         "rg def",
+        "ls -l src/app/time.py && head -20 src/app/time.py",
+        "cd src/app; sed -n '1,9p;12p' time.py",
     ],
 )
 def test_a_command_that_shows_it(book: Book, line: str) -> None:
@@ -43,9 +45,12 @@ def test_a_command_that_shows_it(book: Book, line: str) -> None:
         {},
         {"read": [".loop/001-limiter/SHAPE.md", "src/app/timer.py", "other"]},
         {"commands": ["ls src", "date", "echo timetable", "pytest | grep passed"]},
+        {"commands": ["ls -l src/app/time.py", "wc -l src/app/time.py | tail -1", "cd src/app"]},
+        {"commands": ["test -s src/app/time.py && echo time.py", "git status src/app/time.py"]},
         {
             "commands": [
                 "git diff --stat",
+                "git diff --stat 1 2 -- src/app/time.py",
                 "git show --name-only HEAD",
                 "git diff -s 1 2",
                 "git log",
