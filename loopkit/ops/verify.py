@@ -330,8 +330,10 @@ def _criterion(workspace: Workspace, loop: Loop, name: str, words: list[str]) ->
         return Result(loop, text, row, _next_check(workspace, loop))
     if not command.is_startable(outcome):
         return _not_started(loop, name, line, outcome, row)
-    must_not = loop.state.criteria[name].must_not
-    how = "broken, the loop is paused" if must_not else "not shown"
+    how = "not shown"
+    if loop.state.criteria[name].must_not:
+        waits = ", ".join(gate.half_done(loop.state))
+        how = f"fails, seen again after {waits}" if waits else "broken, the loop is paused"
     text = f"{name} {how}: {outcome['shown']}{_end(outcome['output'])}"
     if not workspace.unattended:
         way = f'loopkit proof {name} --why "<why>" -- <command>'

@@ -3,17 +3,20 @@ a reason that is true."""
 
 from __future__ import annotations
 
-from tests.ops.test_advance import Going, going
+from tests.cli.kit import task
+from tests.ops.test_advance import DONE, Going, agents, going
 from tests.ops.whole import (
     ALL_TESTS,
     ASKED,
     LIMIT,
+    LIMITED,
     NEW_TEST,
     OLD_TEST,
     PROJECT,
     PYTEST,
     PYTHON,
     TEST,
+    begin,
     ends,
     git,
     proof,
@@ -221,3 +224,23 @@ def test_the_person_edits_meanwhile(going: Going) -> None:
 
     end = ends(going, work, later={"notes.txt": "mine, more\n"})
     assert (end.how, end.doubts) == ("SHIP", ""), end.said
+
+
+def test_a_new_test_stands_among_the_old_ones_and_its_task_fails_first(going: Going) -> None:
+    """What is to keep passing then fails by the work that is not done yet: no breach."""
+    new = f"{TEST}    def test_other(self):\n        self.assertIs(allowed(2), True)\n"
+    other = f"{PYTHON} -B -m unittest tests.test_other"
+    row = {
+        "criteria": [proof(LIMITED)],
+        "tasks": [
+            task("write the limit", LIMITED, files=["rate.py", "tests/test_limit.py"]),
+            task("test more", other, files=["tests/test_other.py"]),
+        ],
+    }
+    answer = begin(going, row)
+    write(going, {"tests/test_limit.py": NEW_TEST, "tests/test_other.py": new})
+    for token in agents(answer):
+        going.say(token, DONE)
+    again = going.next()
+    assert "T-001 failed, attempt 1: retry" in again.out
+    assert "paused" not in again.out and going.project.of("paused") == [], again.out

@@ -67,7 +67,8 @@ def check_criterion(state: LoopState, name: str, given: list) -> str:
 
 
 def criterion_verified(state: LoopState, name: str, outcome: dict) -> list:
-    """What follows a criterion's check; a mustNot that is broken pauses the loop at once."""
+    """What follows a criterion's check; a mustNot that is broken pauses the loop at once, but where
+    a task of the newest wave is to be tried again: it is seen anew once that has been."""
     stage.running(state)  # the state may have moved while the check ran
     row = state.criteria[name]
     data = {"id": name, "tier": command.THOROUGH, "command": row.command, **command.kept(outcome)}
@@ -76,10 +77,17 @@ def criterion_verified(state: LoopState, name: str, outcome: dict) -> list:
     if not command.is_startable(outcome):
         reason = f"the check of {name} cannot start: {outcome['note'] or row.command}"
         return [*changes, ("paused", {"verdict": verdict.WAITING, "reason": reason})]
-    if row.must_not and not outcome["passed"]:
+    if row.must_not and not outcome["passed"] and not half_done(state):
         reason = f"{name} is broken: {row.text} ({row.command} exits {outcome['exit']})"
         changes.append(("paused", {"verdict": verdict.BREACHED, "reason": reason}))
     return changes
+
+
+def half_done(state: LoopState) -> list[str]:
+    """The tasks of the newest wave that failed and are still to be done: what fails meanwhile is as
+    likely a new test of theirs as a breach."""
+    newest = state.waves[-1].failed if state.waves and state.waves[-1].closed else ()
+    return [name for name in newest if name in state.open]
 
 
 def open_points(
