@@ -302,7 +302,9 @@ def _criterion(workspace: Workspace, loop: Loop, name: str, words: list[str]) ->
     from . import proof
 
     gate.check_criterion(loop.state, name, words)
-    measured.at_end(workspace, loop)
+    noted = measured.at_end(workspace, loop)
+    if loop.state.session.status != verdict.RUNNING or loop.state.session.question is not None:
+        return Result(loop, "\n".join(noted), {"criterion": name}, code=1)
     line = gate.check_criterion(loop.state, name, words)
     named = {path for task in loop.state.tasks.values() for path in task.files}
     files = sorted(named.union(loop.state.changes.first))

@@ -334,3 +334,13 @@ def test_where_nobody_can_be_asked_the_loop_waits(project: Project) -> None:
     _edit(project)
     close(project)
     assert state(project) == ("paused", "waiting")
+    project.ok("resume")
+    said = project.verify("C1")
+    assert said.exit == 1 and "the loop is paused: M1" in said.out, "told, not refused"
+    assert said.waits == ["loopkit resume"] and state(project) == ("paused", "waiting")
+    project.ok("resume", CLAUDE_CODE_SESSION_ATTENDED="1")
+    said = project.lk(
+        "verify", "C1", "--", "test", "-f", "limiter.txt", CLAUDE_CODE_SESSION_ATTENDED="1"
+    )
+    assert said.exit == 1 and "1. mine" in said.out, "the question, whole"
+    assert state(project) == ("awaiting_approval", "")
