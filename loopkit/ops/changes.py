@@ -33,6 +33,8 @@ _READERS = frozenset(
 )
 #: What a coder is asked.
 _CODERS = "|".join((kinds.IMPLEMENTATION, kinds.SCAFFOLD, kinds.FIX))
+#: Words in quotes, of one line.
+_QUOTED = re.compile(r"'[^'\n]*'|\"(?:\\.|[^\"\\\n])*\"")
 _GIT_READS = ("diff", "show", "log", "status", "blame", "grep")
 #: Seconds by which the clock of a transcript and ours may differ.
 _SLACK = 30
@@ -238,6 +240,8 @@ def _writes(line: str, path: str) -> bool:
     name = os.path.basename(path)
     if not re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w-]|\.\w)", line):
         return False
+    # what stands in quotes is an argument, such as the pattern of a grep, and joins no commands
+    line = _QUOTED.sub(lambda found: re.sub(r"[&|;>\n]", " ", found[0]), line)
     simple = re.split(r"&&|\|\||[;|\n&]", re.sub(r"\d?>&\d|2>\s*/dev/null", " ", line))
     return any(name in one and not _only_reads(one.split()) for one in simple)
 

@@ -171,6 +171,7 @@ def test_what_the_session_did_itself_and_what_rests_on_one_command_is_named(goin
     lines = [
         ("Bash", {"command": "loopkit submit --file - <<'EOF'\nfiles: [a.txt]\nEOF"}),
         ("Bash", {"command": "cat a.txt"}),
+        ("Bash", {"command": r'grep -n "go\|good" a.txt | head; grep "x > y; z" a.txt'}),
         ("Write", {"file_path": str(going.project.folder / "b.txt")}),
     ]
     with open(home / f"{S1}.jsonl", "w") as file:
