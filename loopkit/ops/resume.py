@@ -1,10 +1,12 @@
 """A loop is gone on with, here."""
 
+import copy
 from typing import Any
 
-from ..core.journal import limits, stage, verdict
+from ..core.journal import limits, prose, stage, verdict
 from ..core.journal.errors import Damaged, LoopError, Refused, UsageFault
 from ..core.journal.events import Change
+from ..core.journal.session import OfTranscripts
 from ..core.journal.state import LoopState
 from ..core.steps import resolution, resumption, snapshot
 from ..render import question
@@ -113,7 +115,7 @@ def resume(
     lines = [
         text,
         *filter(None, [put_back(workspace, loop, changes)]),
-        *_stand(loop),
+        *_stand(workspace, loop),
         *worktree.left(workspace, loop),
     ]
     return Result(loop, "\n".join(lines)).going_on()
@@ -194,8 +196,11 @@ def _owner(workspace: Workspace, state: LoopState, token: str, take_over: bool) 
     return [("owner_changed", row)]
 
 
-def _stand(loop: Loop) -> list[str]:
-    state, session = loop.state, loop.state.session
+def _stand(workspace: Workspace, loop: Loop) -> list[str]:
+    state = copy.copy(loop.state)
+    session = state.session = copy.deepcopy(state.session)
+    if session.status == verdict.RUNNING:  # shown as status shows it; the next step records it
+        OfTranscripts(workspace.unread(loop)).add(session)
     view = snapshot.build(state, loop.offset)
     spec, fit = ("–" if view[name] is None else view[name] for name in ("spec_score", "fit_score"))
     turns, money, hours = figures(session, view)
@@ -210,4 +215,4 @@ def _stand(loop: Loop) -> list[str]:
         options = limits.raising(*used, session.most)
         how = f"raise: loopkit resume {options}"
         lines.append(f"a limit is reached, so the loop pauses at its next step: {over[1]}; {how}")
-    return [*lines, f"goal: {' '.join(state.text.split())[:300]}", *question(state)]
+    return [*lines, f"goal: {prose.short(state.text, 300)}", *question(state)]

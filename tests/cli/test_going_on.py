@@ -167,6 +167,12 @@ def test_a_person_in_a_terminal_may_change_it(project: Project) -> None:
 # -- pause, resume, limits
 
 
+def test_resume_cuts_a_long_goal_between_words(project: Project) -> None:
+    project.start("rate limiting " * 40)
+    goal = project.ok("resume").out.partition("goal: ")[2].partition("\n")[0]
+    assert len(goal) <= 300 and goal.endswith(("rate…", "limiting…"))
+
+
 def test_pause_and_resume(project: Project) -> None:
     project.planned()
     answer = project.ok("pause", "lunch", "break")

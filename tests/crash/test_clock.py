@@ -62,6 +62,7 @@ def test_running_time_counts_on(
     works(1000)
     assert project.status["spent"]["seconds"] == 1000
     assert project.status["spent"]["usd"] > 0, "and so does money, of which nothing is recorded"
+    assert "16 min of 2 h" in project.ok("resume").out, "as status says, and counted once"
     clock["now"] -= back
     works(500)
     project.ok("pause")
