@@ -102,10 +102,14 @@ def _found(state: LoopState, data: dict) -> list[str]:
     left = review.blockers_left(state)
     if left or not waiting:
         lines.append("passed" if review.passed(state) else f"blockers left: {left}")
-    lines += [
-        f"for the person: {finding.id} {_cut(finding.issue)}; guidance: {_cut(finding.guidance)}"
-        for finding in waiting
-    ]
+    checks = {row["id"]: row.get("verify") for row in data["findings"]}
+    for finding in waiting:
+        lines.append(
+            f"for the person: {finding.id} {_cut(finding.issue)}; "
+            f"guidance: {_cut(finding.guidance)}"
+        )
+        if checks.get(finding.id):
+            lines.append(f"  shown by: {checks[finding.id]}")
     return [*lines, WAYS] if waiting else lines
 
 

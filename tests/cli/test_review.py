@@ -155,7 +155,13 @@ def test_replaced_guidance_is_said(project: Project) -> None:
     answer = project.review([{**WARNING, "violates": ["M2"], "alternative": "shorten it"}])
     assert "guidance replaced, it would break M2: shorten it" in answer.out
     assert "for the person: F-001 long function; guidance: shorten it" in answer.out
-    assert "task: a task fixes it" in answer.out
+    assert "task: a task fixes it" in answer.out and "shown by" not in answer.out
+
+
+def test_the_check_that_a_reviewer_gave_stands_beside_its_finding(project: Project) -> None:
+    project.worked()
+    answer = project.review([{**WARNING, "verify": "grep -q short limiter.txt"}])
+    assert "guidance: cut it\n  shown by: grep -q short limiter.txt\n" in answer.out
 
 
 def test_a_broken_must_not_pauses_and_its_task_is_worked_after_resume(project: Project) -> None:
