@@ -152,7 +152,7 @@ def test_an_agent_that_was_cut_off_is_followed_by_one_that_is_told(alone: Alone)
     alone.steps["implementation T-001"] = writes("a", "good")
     assert alone.end() == run.Ended("over")
     prompt = next(one for one, _, _ in alone.spy.prompts if one.subject == "T-001")
-    assert "Work was cut off here" in prompt.text
+    assert "Work was cut off here" in prompt.text and "git status" in prompt.text
     assert alone.project.of("task_failed") == []
 
 
