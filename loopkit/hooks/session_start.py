@@ -36,7 +36,9 @@ def handle(call: Call) -> dict | None:
     if not mine:
         alive = place.alive(found.session.owner_pid)
         owner = (
-            "It belongs to a live session." if alive else "It belongs to a session that is gone."
+            "It belongs to a live session; /loop:resume asks before it changes hands."
+            if alive
+            else "It belongs to a session that is gone."
         )
         advice = "Leave it alone unless the person asks for it (/loop:resume)."
         return reply.announce(f"{text}\n{owner}", f"{text}\n{owner} {advice}")

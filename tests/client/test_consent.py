@@ -89,7 +89,7 @@ def test_in_a_terminal_the_person_says_yes_in_a_dialog(place, tmux) -> None:
     session, ran = planned(here), lookalike(here)
     terminal = here.terminal("--session-id", session, "--permission-mode", "auto", allowed=())
     terminal.say("go")
-    terminal.see("runs the project's own code: before, after and without the work")
+    terminal.see("runs the project's own code: before the work, after it, and on a copy")
     terminal.see(CHECK)
     assert missing(here, session) == [CHECK]
     terminal.keys("Enter")

@@ -61,7 +61,7 @@ def test_another_session_hears_it_at_its_start_only(project: Project, source: st
     if source == "compact":
         assert answer.silent
     else:
-        assert "Next: /loop:resume, typed by the person" in answer.json["systemMessage"]
+        assert "Next: type /loop:resume" in answer.json["systemMessage"]
         assert "live session" in answer.json["systemMessage"]
         assert "live session" in answer.json["hookSpecificOutput"]["additionalContext"]
     assert project.ledger.read_bytes() == before and project.session.owner == S1

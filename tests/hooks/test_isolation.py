@@ -257,7 +257,7 @@ def test_what_another_session_hears_names_no_task_and_no_step_of_the_loop(projec
     project.start("a subject of the owner")
     told = json.dumps(project.session_start("startup", S2).json)
     assert "a subject of the owner" not in told and "T-001" not in told
-    assert "Next: /loop:resume, typed by the person" in told and "wave next" not in told
+    assert "Next: type /loop:resume" in told and "wave next" not in told
 
 
 def test_lists_of_other_sessions_are_neither_read_nor_written(project: Project) -> None:

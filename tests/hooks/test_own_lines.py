@@ -117,7 +117,7 @@ def test_allow_shows_all_checks_one_a_line(project: Project) -> None:
     project.start("one", "two")
     said = asked(project)
     text = said["permissionDecisionReason"]
-    assert text.startswith("runs the project's own code: before, after and without the work")
+    assert text.startswith("runs the project's own code: before the work, after it, and on a copy")
     assert str(project.folder.resolve()) in text
     assert shown(said) == ["test -f 1.txt", "test -f 2.txt"]
     program, *words = shlex.split(said["updatedInput"]["command"].split(" <<")[0])

@@ -159,7 +159,7 @@ def test_agents_at_work_are_named_once(project: Project) -> None:
     typed(project)
     agent = {"id": "a", "type": "subagent", "agent_type": "loop:coder", "status": "running"}
     said = project.stop(background=[agent]).json["systemMessage"]
-    assert "1 agent is still at work; what they bring is taken then" in said
+    assert "1 agent is still at work; what it brings is taken then" in said
     assert project.stop(background=[agent]).silent
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ..journal.state import LoopState
 
 #: What the person is told of the checks that they are asked for.
-WHAT = "runs the project's own code: before, after and without the work"
+WHAT = "runs the project's own code: before the work, after it, and on a copy without it"
 #: Where nobody can say yes to a dialog.
 UNATTENDED = (
     'nobody can be asked here: the person adds verify_allow = ["<pattern>"] to '

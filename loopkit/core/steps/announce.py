@@ -123,7 +123,8 @@ def waits(snapshot: dict, working: int) -> str:
     text = f"{_named(snapshot)} waits, since you spoke: /loop:resume goes on."
     if working:
         agents = prose.count(working, "agent is", "agents are")
-        text += f" {agents} still at work; what they bring is taken then."
+        brought = "what it brings" if working == 1 else "what they bring"
+        text += f" {agents} still at work; {brought} is taken then."
     return f"{text} ({WAYS})"
 
 
@@ -205,7 +206,7 @@ def resume(snapshot: dict, session: Session, mine: bool) -> str:
     if waiting:  # no word that a command is to be run, which would be the person's
         step = f"waits for the person ({waiting})"
     elif not mine:
-        step = "/loop:resume, typed by the person"
+        step = "type /loop:resume"
     spec, fit = (_dash(snapshot[key]) for key in ("spec_score", "fit_score"))
     wave = snapshot["wave"]["number"]
     return (

@@ -209,7 +209,7 @@ def test_the_announcement_of_a_loop_that_was_just_started(book: Book) -> None:
 def test_other_sessions_and_paused_loops_are_sent_to_resume() -> None:
     book = with_tasks("a")
     line = resume(book, mine=False).splitlines()[4]
-    assert line == "Next: /loop:resume, typed by the person"
+    assert line == "Next: type /loop:resume"
     book.line("paused", reason="x")
     assert resume(book).splitlines()[4] == "Next: waits for the person (paused: by hand)"
 
