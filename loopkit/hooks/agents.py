@@ -37,6 +37,8 @@ def handle(call: Call) -> dict | None:
         return None
     with contextlib.suppress(OSError):  # then it may be started once more: the first answer counts
         answers.start(folder(found), name)
+        if found.session.free and not call.given.get("agent_id"):
+            project.record(found, call, ("went_on", {}))  # as a command of the loop's does
     # in the foreground, where a client has one: each report in the background is a request more;
     # auto mode refuses a call that a hook has changed and does not allow
     permitted = reply.permit({"run_in_background": False, **given, "prompt": text})

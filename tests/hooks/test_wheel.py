@@ -146,6 +146,20 @@ def test_what_agents_bring_after_esc_is_kept_and_begins_no_turn(project: Project
     assert "without an answer" in lost["reason"]
 
 
+def test_an_agent_of_the_loop_s_that_is_started_goes_on_with_it(project: Project) -> None:
+    loop = Loop(project)
+    typed(project, "Please go on.")
+    loop.starts(f"loop:{ONE}", agent_id="a9")
+    loop.starts("look around")
+    assert project.session.free, "neither an agent's agent nor another's"
+    loop.starts(f"loop:{ONE}")
+    loop.agent("a1", prompt_of())
+    loop.stops("a1", GOOD)
+    said = typed(project, REPORT + GOOD).json
+    assert not project.session.free and "decision" not in said
+    assert [row["type"] for row in project.lines].count("went_on") == 1
+
+
 def test_another_s_report_begins_its_turn(project: Project) -> None:
     project.start()
     typed(project)
