@@ -103,10 +103,11 @@ def _looked(workspace: Workspace, loop: Loop, wave: int | None) -> list[str]:
             measured.insert(0, rules.event(wave, found.files, (), number))
         if state.session.status in verdict.FINAL or state.session.question is not None:
             return measured
-        judged = rules.judged(state, rows, wave)
+        judged = rules.judged(state, rows, wave, own=alone["session"])
         if wave is None and not judged:
             differs = {path for row in found.whole for path in rules.paths(row)}
-            judged = rules.judged(state, rules.open_rows(state, differs), wave, again=True)
+            still = rules.open_rows(state, differs)
+            judged = rules.judged(state, still, wave, again=True, own=alone["session"])
         return [*measured, *judged]
 
     changes = workspace.change(loop, decide)

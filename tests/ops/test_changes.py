@@ -192,6 +192,19 @@ def test_every_kind_of_change_is_one(watched: Project, act: Callable[[Project], 
     assert "a question is open" in watched.lk("wave", "next").err
 
 
+def test_the_session_itself_changed_it(watched: Project) -> None:
+    """The person is told, and asked: they may have wished it."""
+    home = Path(watched.environment["HOME"], ".claude", "projects", "p")
+    home.mkdir(parents=True)
+    given = {"file_path": str(watched.folder / "route.txt")}
+    block = {"type": "tool_use", "id": "t", "name": "Write", "input": given}
+    line = json.dumps({"type": "assistant", "message": {"content": [block]}})
+    (home / f"{S1}.jsonl").write_text(f"{line}\n")
+    _edit(watched)
+    assert "route.txt was changed by the session itself\noptions:" in close(watched)
+    assert state(watched) == ("awaiting_approval", "")
+
+
 CALLS: dict[str, tuple[str, dict]] = {
     "edit": ("Edit", {"file_path": "{folder}/route.txt"}),
     "write": ("Write", {"file_path": "{folder}/./route.txt"}),

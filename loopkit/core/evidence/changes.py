@@ -225,11 +225,15 @@ def watched(state: LoopState, criterion: Criterion) -> str:
 
 
 def judged(
-    state: LoopState, rows: list[Touched], wave: int | None, again: bool = False
+    state: LoopState,
+    rows: list[Touched],
+    wave: int | None,
+    again: bool = False,
+    own: Collection[str] = (),
 ) -> list[Change]:
     """What follows: the loop stops where an agent's tool call explains a change of what `paths`
     name, else the person is asked; where nobody can be, it waits. again: it has stopped for them
-    before, and they are still so."""
+    before, and they are still so · own: what the session itself wrote."""
     if not rows:
         return []
     breached = [row for row in rows if row.by and state.criteria[row.criterion].paths and not again]
@@ -240,21 +244,23 @@ def judged(
     ]
     changes: list[Change] = [("watched_changed", {"wave": wave, "files": files, "ask": ask})]
     if ask:
-        return [*changes, ("question_asked", {"text": question(state, rows)})]
+        return [*changes, ("question_asked", {"text": question(state, rows, own)})]
     name = verdict.BREACHED if breached else verdict.WAITING
-    reason = "; ".join(_words(state, row) for row in (breached or rows)[:SHOWN])
+    reason = "; ".join(_words(state, row, own) for row in (breached or rows)[:SHOWN])
     return [*changes, ("paused", {"verdict": name, "reason": reason})]
 
 
-def _words(state: LoopState, row: Touched) -> str:
-    who = f"changed by {row.by}" if row.by else "changed, and no agent's tool call explains it"
+def _words(state: LoopState, row: Touched, own: Collection[str]) -> str:
+    who = "changed, and no agent's tool call explains it"
+    if row.by or row.path in own:
+        who = f"changed by {row.by or 'the session itself'}"
     text = prose.clean(state.criteria[row.criterion].text, 120)
     return f"{row.criterion} ({text}): {prose.clean(row.path, 200)} was {who}"
 
 
-def question(state: LoopState, rows: list[Touched]) -> str:
+def question(state: LoopState, rows: list[Touched], own: Collection[str] = ()) -> str:
     """What the person is asked about files that must not change, and did."""
-    lines = [_words(state, row) for row in rows[:SHOWN]]
+    lines = [_words(state, row, own) for row in rows[:SHOWN]]
     if len(rows) > SHOWN:
         lines.append(f"and {len(rows) - SHOWN} more")
     return "\n".join(
