@@ -357,12 +357,23 @@ def test_a_reported_block_is_asked_of_the_person_while_the_others_go_on(going: G
     assert "It was blocked: no endpoint" in told and "The person said: it is /v2" in told
 
 
-def test_where_nobody_can_be_asked_a_block_is_only_told(going: Going) -> None:
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        ("BLOCKED: the endpoint is not there", "BLOCKED: the endp"),
+        ('{"status": "blocked", "summary": "", "block_reason": "no endpoint"}', "no endpoint"),
+        ("status: blocked\nblock_reason: no endpoint\nsummary: ''", "no endpoint"),
+    ],
+    ids=["words", "unfit JSON", "unfit YAML"],
+)
+def test_where_nobody_can_be_asked_a_block_is_only_told(going: Going, words: str, why: str) -> None:
+    """An answer that does not fit its form, and was asked for twice, says it as well."""
     alone = {"CLAUDE_CODE_SESSION_ATTENDED": "0"}
     going.begin(part("a"), part("b"), **alone)
-    going.say(FIRST, "BLOCKED: the endpoint is not there")
+    going.held(FIRST, 2)
+    going.say(FIRST, words)
     said = going.next(**alone)
-    assert "T-001 waits for the person, the others go on: BLOCKED: the endp" in said.out
+    assert f"T-001 waits for the person, the others go on: {why}" in said.out
     assert "ask now" not in said.out
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from ..journal import prose, stage, verdict
 from ..journal.errors import NotYet, Refused, UsageFault
 from ..journal.events import Change
@@ -14,6 +16,9 @@ from .policies.attempt import Misfit
 
 #: Characters of an invalid reply that are kept, and of one that stands for a report.
 _KEPT, _REPORT = 4000, 1000
+#: How an answer that does not fit its form says in it that its agent is stuck, and why.
+_SAYS_BLOCKED = re.compile(r"\bstatus\W{1,6}blocked\b", re.I)
+_SAYS_WHY = re.compile(r"\bblock_reason\W{1,6}(\w[^\"\n]*)")
 
 
 def find(state: LoopState, kind: str, target: str | None) -> Step:
@@ -109,4 +114,7 @@ def _counts_as(kind: str, error: str, text: str) -> dict:
     report = text.strip()[:_REPORT] or "no report"
     if report.startswith("BLOCKED"):
         return {"status": "blocked", "summary": report}
+    if _SAYS_BLOCKED.search(report):
+        why = _SAYS_WHY.search(report)
+        return {"status": "blocked", "summary": why[1] if why else report}
     return {"status": "fixed" if kind == FIX else "complete", "summary": report}
