@@ -117,6 +117,15 @@ def test_an_existing_test_that_fails_was_made_to_pass(going: Going, how: str) ->
     assert end.how == "MONITOR" and "tests/test_rate.py" in end.doubts, end
 
 
+def test_an_existing_test_says_less_and_no_proof_runs_it(going: Going) -> None:
+    """The proof of the new passes with the old tests too: it runs none of them."""
+    less = OLD_TEST.replace("self.assertIs(allowed(1), True)", "allowed(1)")
+    kept = {"must_nots": {"M1": "kept: git diff", "M2": "kept: git diff"}}
+    end = ends(going, {**LIMIT, "tests/test_rate.py": less}, {"must_nots": UNSEEN}, judged=kept)
+    says = "no check ran tests/test_rate.py as it was before the work"
+    assert (end.how, end.doubts) == ("MONITOR", says), end.said
+
+
 def test_a_conftest_lets_everything_pass(going: Going) -> None:
     text = """import pytest
 

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 MOST_RUNNER = 4
 #: Folders of packages that others wrote.
 PACKAGES = ("node_modules", "site-packages", "vendor", "bower_components")
+#: A word that names a path or a module, and no file of settings.
+_NAMES = re.compile(r"[./](?!\w*(?<=\.)(?:ini|cfg|toml|json|ya?ml)$)")
 
 
 def taken_away(changed: list[str], line: str, table: dict, folder: str = ".") -> list[str]:
@@ -48,6 +50,22 @@ def _files_run(line: str, folder: str) -> set[str]:
         given = {re.split("::?", word)[0] for word in consent.words(line)}
     paths = (word for word in (*given, consent.program_file(line)) if word)
     return {posixpath.normpath(posixpath.join(folder, path)) for path in paths}
+
+
+def runs(line: str, path: str, folder: str) -> bool:
+    """Whether a runner of tests runs this file, as far as its words tell: those that name files,
+    folders or modules name it too, or there are none."""
+    stem, names = posixpath.splitext(path)[0].split("/"), False
+    for given in command.unwrapped(list(consent.words(line)))[1:]:
+        word = re.split("::?", given)[0]
+        plain = posixpath.normpath(posixpath.join(folder, word.removesuffix("...")))
+        if plain == "." or f"{path}/".startswith(f"{plain}/"):
+            return True
+        module = word.split(".")
+        if any(module[:end] == stem[-end:] for end in range(1, len(module) + 1)):
+            return True
+        names = names or not word.startswith("-") and bool(_NAMES.search(word))
+    return not names
 
 
 def old_tests(

@@ -22,7 +22,7 @@ from ..journal.parts import (
     REVIEWER,
     WITHOUT_WORK,
 )
-from . import changes, command, consent, proofs
+from . import changes, command, consent, proofs, testfiles
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -268,11 +268,13 @@ def gaps(state: LoopState) -> list[str]:
 
 def weakened(state: LoopState) -> list[str]:
     """What may have passed only since its tests, their settings or its program were changed."""
-    lines, ran = [], False
+    lines: list[str] = []
+    ran: list[str] = []
     for row in state.criteria.values():
         trial = of(state, row.id, OLD_TESTS) if row.command else None
         if trial is not None:
-            ran = ran or trial.result != NOT_TRIED and consent.is_runner(trial.command)
+            if trial.result != NOT_TRIED and consent.is_runner(trial.command):
+                ran.append(trial.command)
             how = {RED: "fails", NOT_TRIED: "was not tried"}.get(trial.result)
             if how:
                 lines.append(f"{row.id} {how} with tests and settings as before: {trial.why}")
@@ -282,8 +284,11 @@ def weakened(state: LoopState) -> list[str]:
             if was and program != was:
                 name = program.rpartition(" ")[0] or "none"
                 lines.append(f"{row.id} runs another program than before the work: {name}")
-    if not ran:
-        lines += [f"no check ran {path} as it was before the work" for path in state.changes.tests]
+    lines += [
+        f"no check ran {path} as it was before the work"
+        for path in state.changes.tests
+        if not any(testfiles.runs(line, path, state.folder) for line in ran)
+    ]
     measured = {path for row in state.changes.whole or () for path in changes.paths(row)}
     hidden = [path for path in state.changes.settings if path not in measured]
     return lines + [f"git ignores what says how checks run, and it changed: {p}" for p in hidden]

@@ -258,6 +258,35 @@ def test_changed_tests_and_settings_are_named(book: Book) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("line", "runs"),
+    [
+        ("pytest -q", True),
+        ("npm test", True),
+        ("env A=b.c /usr/bin/python3 -B -m pytest", True),
+        ("pytest -c setup.cfg", True),
+        ("python -m unittest discover -s tests -t .", True),
+        ("pytest tests/test_b.py::Test::test_it", True),
+        ("pytest tests/", True),
+        ("go test ./...", True),
+        ("python3 -m unittest -q tests.test_b.Test.test_it", True),
+        ("python3 -m unittest -q tests.test_new", False),
+        ("python3 -m unittest tests.test_new.Test", False),
+        ("pytest -q tests/test_new.py other", False),
+    ],
+)
+def test_which_files_a_runner_runs(line: str, runs: bool) -> None:
+    assert testfiles.runs(line, "tests/test_b.py", "") is runs
+
+
+def test_a_check_of_other_tests_says_nothing_of_one_that_lost_something(book: Book) -> None:
+    measured(book, WORK, CUT)
+    line = "python -m unittest tests.test_new"
+    book.do(trials.tried_apart, "M1", line, {OLD_TESTS: (GREEN, "", None)})
+    says = ["no check ran tests/test_b.py as it was before the work"]
+    assert trials.weakened(book.state) == says
+
+
 def test_what_passes_as_it_was_is_no_doubt(book: Book) -> None:
     measured(book, WORK, CUT)
     book.do(trials.tried_apart, "M1", "pytest -q", {OLD_TESTS: (GREEN, "", None)})
