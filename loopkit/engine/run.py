@@ -16,6 +16,8 @@ from ..core.steps.kinds import AGENT, FORM, PERSON, Step
 from .agents import Agent, Answer, Prompt
 from .process import Deadlines
 
+#: Seconds after which whoever waits for agents looks up.
+_WAKE = 0.5
 #: Rounds after which a run that does not end is given up.
 MOST_ROUNDS = 2000
 #: Why a run ended: nothing is due any more, a person's turn, a step that cannot be done.
@@ -172,7 +174,9 @@ class _Run:
 
     def _wait(self) -> Iterator[Record]:
         """Take the answers that have come, at least one."""
-        ended = wait(self.running, return_when=FIRST_COMPLETED).done
+        ended: set[Future[Answer]] = set()
+        while not ended:  # a signal that comes just before we wait is handled when we wake
+            ended = wait(self.running, _WAKE, FIRST_COMPLETED).done
         for future in [future for future in self.running if future in ended]:
             step, answer = self.running.pop(future), future.result()
             yield Answered(step, answer)
