@@ -705,6 +705,11 @@ def test_a_check_runs_only_if_the_person_allowed_it(bench: Bench, home: Path) ->
     assert (bench.folder() / "evidence/s-1.log").exists()
     assert bench.run("s", "a", "--resume", "--iterations", "3").exit == 0
     assert bench.state()["history"][2]["validation"][0]["passed"] is True
+    bench.stage("t", "completion: all-items\nvalidate: test -f never\n")
+    assert "`test -f never` exits 1" in bench.run("t", "b").out, "before the first iteration"
+    bench.pipeline("p", "name: a, stage: s, runs: 1", "name: b, stage: t, runs: 1")
+    bench.script(a={"text": "x"}, b={"text": "x"})
+    assert "`test -f never` exits 1" in bench.run("p", "c").out, "a stage before it has passed"
 
 
 # -- settings

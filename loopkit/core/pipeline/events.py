@@ -68,7 +68,7 @@ class RunState:
     kind: LOOP or PIPELINE · words: of the command that started it · chosen: the agent and its
     options as they were given then · begun: the iteration under way, None between two · untested:
     completion was not tested since the last iteration or the stage's start · validated: whether
-    what the stage's own checks said of its last iteration; None: they have not run since ·
+    the stage's own checks passed on its last iteration; None: they have not run since ·
     unpriced: iterations of which nobody knows the cost · base: seconds spent before this start ·
     loop: the folder of the loop that it works on · seen: how things stood when the attempt under
     way began, one that was cut off included · since: the same for tasks that were tried and are not
@@ -194,7 +194,7 @@ class StageBegun(EventType):
     def fold(self, state: RunState) -> None:
         stage = state.stages[self.index]
         stage.status, stage.at = status.RUNNING, self.at
-        state.untested = True
+        state.untested, state.validated = True, None
 
 
 class LoopTaken(EventType):
@@ -293,17 +293,18 @@ class WaitBegun(EventType):
 
 
 class ValidationRan(EventType):
-    """The checks of a stage ran on what its last iteration left. rows: a record a command, as
-    evidence has it."""
+    """The checks of a stage ran on what its last iteration left. iteration: 0 before the first ·
+    rows: a record a command, as evidence has it."""
 
     stage: Count
-    iteration: Number
+    iteration: Count
     passed: Flag
     rows: list[Anything]
 
     def fold(self, state: RunState) -> None:
         state.validated = self.passed
-        state.stages[self.stage].rows[-1]["validation"] = self.rows
+        for row in state.stages[self.stage].rows[-1:]:  # none before the first iteration
+            row["validation"] = self.rows
 
 
 class StageEnded(EventType):

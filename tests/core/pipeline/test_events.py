@@ -185,3 +185,12 @@ def test_money_and_iterations_add_up_whatever_happens(rows: list) -> None:
     assert [row["iteration"] for row in state.stages[0].rows] == list(range(1, state.done + 1))
     assert state.usd == pytest.approx(sum(usd or 0 for _, usd in rows))
     assert state.unpriced == sum(usd is None for _, usd in rows)
+
+
+def test_checks_speak_of_their_own_stage_alone() -> None:
+    """Also where they ran before its first iteration, which the history has no row of."""
+    passed = ("validation_ran", {"stage": 0, "iteration": 0, "passed": True, "rows": []})
+    over = ("stage_ended", {"index": 0, "status": status.COMPLETED})
+    rows = [started(part("a"), part("b")), STAGE, passed]
+    assert folded(*rows).validated is True and folded(*rows).stages[0].rows == []
+    assert folded(*rows, over, ("stage_begun", {"index": 1})).validated is None
