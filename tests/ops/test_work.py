@@ -268,6 +268,19 @@ def test_a_loop_begun_headless_goes_on_in_a_session(
         work.go(how="resume", usd=50)
 
 
+def test_more_given_to_a_run_lifts_the_limits_of_its_loop(work: Work) -> None:
+    assert work.go(usd=0.3).data["completion_reason"] == "max_cost"
+    assert work.project.snapshot["verdict"] == "waiting"
+    over = work.go("work", "again", loop="001-demo")
+    assert (over.code, over.data["error"]) == (75, "$0.50 of $0.3 spent")
+    assert work.project.snapshot["verdict"] == "limit_budget"
+    with pytest.raises(LoopError, match="raise it: --usd"):
+        work.go("work", "again", how="resume")
+    over = work.go("work", "again", how="resume", usd=1)
+    assert (over.code, over.data["status"]) == (0, "completed"), (over.text, work.told)
+    assert work.project.snapshot["limits"] == {"iterations": 25, "usd": 1.5, "seconds": 7200}
+
+
 @pytest.mark.parametrize("policy", ["review", "supervisor"])
 def test_a_goal_is_worked_to_its_verdict(
     work: Work, monkeypatch: pytest.MonkeyPatch, policy: str

@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable
 from typing import NamedTuple
 
-from ...core.journal import prose, stage, verdict
+from ...core.journal import limits, prose, stage, verdict
 from ...core.journal.errors import LimitReached, Refused, UsageFault
 from ...core.journal.session import Session
 from ...core.pipeline import status
@@ -21,6 +21,13 @@ from .. import start as starting
 from ..workspace import Workspace, no_loop
 from .on_loop import LOOPER
 
+#: Kinds of limits, in the order in which they are kept, and the options that raise them.
+_KINDS = ("iterations", "usd", "seconds")
+_OPTIONS = {
+    verdict.LIMIT_ITERATIONS: "--iterations",
+    verdict.LIMIT_BUDGET: "--usd",
+    verdict.LIMIT_TIME: "--time",
+}
 #: What a loop waits for that a run has done the tasks of.
 _DONE = (
     "run {name} has done its tasks; reviews and the gate come next: /loop:resume, or loopkit run "
@@ -33,7 +40,7 @@ class Wish(NamedTuple):
     given to name one · tasks: a file of tasks · goal: the request of a loop that is worked to its
     end; None: its tasks alone are · approval: its policy, where it is made · checks: patterns of
     checks that the person lets run · take_over: also from a session that is at work · given: limits
-    as they were given now, which lift those of the loop at which it stopped."""
+    as they were given now, which lift those of the loop that leave less room."""
 
     name: str
     loop: str = ""
@@ -106,11 +113,11 @@ def _check(workspace: Workspace, loop: Loop, wish: Wish) -> None:
         raise Refused(what, way, code="not_yours")
     if session.status == verdict.ABORTED:
         raise Refused(f"loop {loop.name} was cancelled", "begin another, with another name")
-    if session.verdict in verdict.LIMITS and not _raised(session, wish.given):
-        way = {"limit_budget": "--usd", "limit_time": "--time"}.get(
-            session.verdict or "", "--iterations"
-        )
-        raise LimitReached(f"loop {loop.name}: {session.reason.split(';')[0]}", f"raise it: {way}")
+    lifted = {**dict(zip(_KINDS, session.most, strict=True)), **_lifted(session, wish.given)}
+    over = limits.reached(*session.spent, tuple(lifted.values()))
+    if session.verdict in verdict.LIMITS and over is not None:
+        way = f"raise it: {_OPTIONS[over[0]]}"
+        raise LimitReached(f"loop {loop.name}: {over[1]}", way)
     let_go = session.status != verdict.RUNNING or session.failure is not None
     ours = session.owner == workspace.session
     if place.alive(session.owner_pid) and not (let_go or ours or wish.take_over):
@@ -127,20 +134,23 @@ def _check_tasks(loop: Loop, wish: Wish) -> None:
         raise Refused(what, f"go on with all of it: loopkit run --continue {wish.name}")
 
 
-def _raised(session: Session, given: Limits) -> dict[str, str]:
-    """The limit at which a loop stopped, as far as a start gives more of it: what is spent, and
-    that on top."""
-    kind, spent, more = {
-        verdict.LIMIT_BUDGET: ("usd", session.cost()[0], given.usd),
-        verdict.LIMIT_TIME: ("seconds", session.spent_seconds, given.seconds),
-        verdict.LIMIT_ITERATIONS: ("iterations", session.iteration, given.iterations),
-    }[session.verdict or ""]
-    if more is None:
-        return {}
-    if not more:
-        return {kind: "none"}
-    amount = spent + more
-    return {kind: f"{amount:g}" if kind == "usd" else f"{int(amount)}" + "s" * (kind == "seconds")}
+def _lifted(session: Session, given: Limits) -> dict[str, float | None]:
+    """Limits of a loop that leave less room than a start gives, which counts from now on: what is
+    spent, and that on top; None: no limit any more."""
+    lifted: dict[str, float | None] = {}
+    for kind, spent, most, more in zip(_KINDS, session.spent, session.most, given, strict=True):
+        if more is not None and most is not None and (not more or spent + more > most):
+            lifted[kind] = spent + more if more else None
+    return lifted
+
+
+def _typed(amounts: dict[str, float | None]) -> dict[str, str]:
+    """Limits as a person types them."""
+    forms = {"iterations": "{:.0f}", "usd": "{:g}", "seconds": "{:.0f}s"}
+    return {
+        kind: "none" if value is None else forms[kind].format(value)
+        for kind, value in amounts.items()
+    }
 
 
 def session_of(goal: str) -> str:
@@ -209,8 +219,8 @@ def take(note: Callable[[str], None], found: Found, most: Limits) -> str:
             with loop.writing() as state:
                 loop.record(resumption.anew(state), workspace.by)
         if session.verdict != verdict.ACHIEVED:
-            more = _raised(session, wish.given) if session.verdict in verdict.LIMITS else {}
-            resume.resume(workspace, found.folder, take_over=True, most=more)
+            more = _typed(_lifted(session, wish.given))
+            resume.resume(workspace, found.folder, take_over=True, typed=more)
             loop.refresh()
         if found.rows:
             taskfile.fill(workspace, loop, found.rows)
@@ -221,11 +231,7 @@ def take(note: Callable[[str], None], found: Found, most: Limits) -> str:
 
 def _made(workspace: Workspace, found: Found, most: Limits) -> Loop:
     wish = found.wish
-    row = {
-        "iterations": "none" if most.iterations is None else str(most.iterations),
-        "usd": "none" if most.usd is None else f"{most.usd:g}",
-        "seconds": "none" if most.seconds is None else f"{int(most.seconds)}s",
-    }
+    row = _typed(most._asdict())
     options = starting.Options(
         most=row, approval=wish.approval or None, beside=True, name=wish.name
     )
