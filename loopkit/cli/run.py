@@ -9,6 +9,7 @@ import click
 
 from ..core.journal.errors import UsageFault
 from ..core.journal.settings import POLICIES, SUPERVISOR
+from ..core.pipeline.definitions import is_name
 from ..engine import run as runner
 from ..ops.runs import start as starting
 from ..ops.runs.loops import continued, session_of
@@ -108,16 +109,18 @@ def _asked(call: app.App, words: tuple[str, ...], given: dict) -> Asked:
 
 
 def _looper(call: app.App, words: tuple[str, ...], given: dict, how: str) -> Asked:
-    """A goal and a session's name, which the goal gives where it is left out; of a run that is gone
-    on with its name."""
+    """A goal and a session's name, which the goal gives where it is left out; of a run that is
+    there its name alone."""
     rest = list(words[1:])
-    if not 1 <= len(rest) <= (2 if how == "resume" else 3):
+    if not 1 <= len(rest) <= 3:
         raise UsageFault("give a goal in quotes", 'loopkit run looper "answer 429 over the limit"')
-    if how == "resume":
+    if how != "plain" and is_name(rest[0]):
         goal, session, typed = "", rest[0], rest[1:]
     else:
         goal = rest[0]
         session, typed = rest[1] if len(rest) > 1 else session_of(goal), rest[2:]
+    if len(typed) > 1:
+        raise UsageFault("give the name of a run and a number", "loopkit run looper auth 25")
     asked = _common(call, given, typed[0] if typed else None)
     approval = str(given["approval"] or SUPERVISOR)
     words = (LOOPER, session)

@@ -333,6 +333,8 @@ def test_the_command_line_says_which_loop_is_meant(
         ["looper", "Add rate limiting to the API", "--checks", "pytest *", "--usd", "3"],
         ["looper", "Add rate limiting", "limits", "--approval", "review"],
         ["looper", "limits", "7", "--resume"],
+        ["looper", "limits", "7", "--force"],
+        ["looper", "Add rate limiting", "limits", "--force"],
         ["--continue"],
         ["--continue", "demo"],
         ["work", "demo", "--tasks", "other.yaml", "--take-over"],
@@ -340,7 +342,7 @@ def test_the_command_line_says_which_loop_is_meant(
     for words in lines:
         answer = work.project.lk("run", *words, session=None)
         assert answer.exit == 0, (words, answer)
-    goal, named, again, active, by_name, tasks = seen
+    goal, named, again, anew, renamed, active, by_name, tasks = seen
     assert (goal.name, goal.session, goal.approval) == (
         "looper",
         "add-rate-limiting-api",
@@ -353,10 +355,17 @@ def test_the_command_line_says_which_loop_is_meant(
         ("looper", "limits"),
     )
     assert (again.session, again.how, again.iterations, again.goal) == ("limits", "resume", 7, "")
+    assert (anew.session, anew.how, anew.iterations, anew.goal) == ("limits", "force", 7, "")
+    assert (renamed.session, renamed.how, renamed.goal) == ("limits", "force", "Add rate limiting")
     for one in (active, by_name):
         assert (one.session, one.loop, one.how) == ("demo", "001-demo", "plain")
     assert (tasks.name, tasks.tasks, tasks.take_over) == ("work", "other.yaml", True)
-    for wrong in (["looper"], ["--continue", "a", "b"], ["--continue", "none"]):
+    for wrong in (
+        ["looper"],
+        ["looper", "limits", "7", "8", "--force"],
+        ["--continue", "a", "b"],
+        ["--continue", "none"],
+    ):
         assert work.project.lk("run", *wrong, session=None).exit in (1, 2), wrong
 
 

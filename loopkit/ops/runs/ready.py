@@ -112,7 +112,7 @@ def _loop(
     if not on_loop:
         return None
     goal = asked.goal if any(one.goal for one in on_loop) else None
-    named = asked.loop or (before.state.loop if before and asked.how == status.RESUME else "")
+    named = asked.loop or (before.state.loop if before and asked.how != status.PLAIN else "")
     given = Limits(asked.iterations, asked.usd, asked.seconds)
     wish = (asked.session, named, asked.tasks, goal, asked.approval)
     return loops.look(workspace, loops.Wish(*wish, asked.checks, asked.take_over, given))
