@@ -117,11 +117,13 @@ class _Work:
             parents = ("-p", self.repo.head) if self.repo.head else ()
             text = message.encode("utf-8", "replace")
             sha = word(self._call(own, "commit-tree", tree, *parents, "-F", "-", given=text))
+            # first their index: a death in between leaves the work staged, and no index that would
+            # take it back
+            if staged:
+                index = git.isolated(self.env)
+                self._call(index, "update-index -z --index-info", given=b"".join(staged))
             if not self._moved(own, sha, message):
                 return None
-        if staged:
-            index = git.isolated(self.env)
-            self._call(index, "update-index -z --index-info", given=b"".join(staged))
         paths = tuple(row.path[len(self.repo.prefix) :] for row in changed)
         return Committed(sha, paths, self.left)
 

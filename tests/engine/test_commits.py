@@ -128,6 +128,25 @@ def test_a_branch_that_the_person_moves_meanwhile_is_kept(work: Work) -> None:
     assert work.status() == []
 
 
+def test_a_death_before_the_branch_moves_leaves_the_work_staged(
+    work: Work, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    head = work.git("rev-parse", "HEAD")
+    work.begin()
+    work.edit("a.py", "line 3", "line three")
+
+    def dies(*given: object) -> bool:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(commits._Work, "_moved", dies)
+        with pytest.raises(KeyboardInterrupt):
+            work.end()
+    assert work.status() == ["M  a.py"] and work.git("rev-parse", "HEAD") == head
+    assert work.end().paths == ("a.py",)
+    assert work.status() == []
+
+
 def test_no_hook_runs_and_nothing_is_signed(work: Work) -> None:
     for name in ("pre-commit", "commit-msg", "post-commit", "reference-transaction"):
         work.write(f".git/hooks/{name}", "#!/bin/sh\ntouch ran\nexit 1\n", 0o755)
