@@ -397,7 +397,8 @@ class Lock:
     def _beat(self) -> None:
         while not self._end.wait(status.BEAT):
             if not self.beat():
-                self.lost()
+                if not self._end.is_set():  # else it was released while this waited for the guard
+                    self.lost()
                 return
 
     def beat(self) -> bool:

@@ -580,6 +580,25 @@ def test_a_release_removes_ones_own_lock_only(bench: Bench) -> None:
     assert (bench.folder() / "lock").exists()
 
 
+def test_a_heart_that_waited_out_the_release_has_lost_nothing(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench.folder().mkdir(parents=True)
+    monkeypatch.setattr(status, "BEAT", 0)
+    for released in (True, False):
+        lost: list[int] = []
+        mine = runs.Lock(str(bench.root), "a", lambda lost=lost: lost.append(1))
+
+        def beat(mine: runs.Lock = mine, released: bool = released) -> bool:
+            if released:
+                mine.release()
+            return mine.ours
+
+        monkeypatch.setattr(mine, "beat", beat)
+        mine._beat()
+        assert lost == ([] if released else [1])
+
+
 def test_the_lock_has_all_that_identifies_its_holder(bench: Bench) -> None:
     row = json.loads(runs.Lock(str(bench.root), "a", lambda: None)._text())
     wanted = "session pid pid_started host boot_id started_at heartbeat heartbeat_epoch"
