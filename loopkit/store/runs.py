@@ -106,6 +106,8 @@ class Run:
         except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
             what = f"{self.path}: a {event.type} line cannot be used ({repr(error)[:80]})"
             raise Damaged(what, f"put it away: rename {self.folder}") from None
+        if not self.state.stages:
+            raise Damaged(f"{self.path} names no stage", f"put it away: rename {self.folder}")
         self.offset, self.damaged = tail.offset, tail.damaged
         return None
 

@@ -488,6 +488,12 @@ def test_a_run_that_came_along_does_not_go_on(bench: Bench, tmp_path: Path) -> N
     assert bench.run("s", "a", "3").exit == 1
     answer = bench.run("s", "a", "--resume", XDG_STATE_HOME=str(tmp_path / "another"))
     assert answer.exit == 1 and "was not started here" in answer.err
+    away: dict[str, Any] = {"session": "s1", "XDG_STATE_HOME": str(tmp_path / "another")}
+    assert bench.project.lk("runs", **away).out.startswith("there are no runs")
+    scripted = ("--agent", "script", "--script", "s.yaml")
+    for words in (("runs", "show", "a"), ("watch", "a"), ("run", "s", "a", *scripted)):
+        answer = bench.project.lk(*words, **away)
+        assert (answer.exit, answer.out) == (1, "") and "was not started here" in answer.err, words
 
 
 # -- locks

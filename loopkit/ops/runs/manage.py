@@ -50,9 +50,13 @@ class Seen:
 
 
 def _seen(workspace: Workspace, session: str) -> Seen:
+    """A run by its name. Nothing of one that came with the folder reaches a session."""
     if workspace.root is None:
         raise Refused(f"there is no run {session[:70]}", "see loopkit runs", code="unknown")
-    return Seen(workspace.root, session)
+    seen = Seen(workspace.root, session)
+    if workspace.session and not seen.run.ours:
+        raise taking.foreign(session)
+    return seen
 
 
 def every(root: str | None, note: Any = None) -> list[Seen]:
@@ -74,6 +78,8 @@ def _result(text: str, data: dict, code: int = 0) -> Result:
 def listing(workspace: Workspace) -> Result:
     """The runs of this project: session, status, stage and iteration, cost beside its cap, time."""
     found = every(workspace.root, workspace.note)
+    if workspace.session:
+        found = [one for one in found if one.run.ours]
     rows = words.table([(one.state, one.held) for one in found], time.time())
     text = "\n".join(rows) or "there are no runs; start one: loopkit run"
     return _result(text, {"runs": [one.data for one in found]})
@@ -119,6 +125,8 @@ def stop(workspace: Workspace, session: str) -> Result:
     assert seen.lock is not None
     taking.end(seen.lock, session)
     after = _seen(workspace, session)
+    if after.held == status.CRASHED:  # it had to be killed, so that its agents live on
+        taking.sweep(after.run)
     text = "\n".join([f"run {session} is stopped", *words.going_on(after.state, after.held)])
     return _result(text, after.data)
 

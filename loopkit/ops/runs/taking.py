@@ -65,12 +65,12 @@ def _take_now(workspace: Workspace, found: Ready, asked: Asked) -> tuple[Run, Lo
         assert before is not None
         _check_goes_on(before, found, asked)
         runs.clear_requests(before)
-        _sweep(before)
+        sweep(before)
         before.record([("run_resumed", _row(found, asked, before.state))])
         opened = before
     else:
         if before is not None:
-            _sweep(before)
+            sweep(before)
             runs.archive(root, session)
         _check_allowed(workspace, found.pipeline)
         head = progress_head(session, found.pipeline, workspace.project)
@@ -80,9 +80,9 @@ def _take_now(workspace: Workspace, found: Ready, asked: Asked) -> tuple[Run, Lo
     return opened, lock
 
 
-def _sweep(before: Run) -> None:
+def sweep(before: Run) -> None:
     """End agents that outlived the process which started them."""
-    if before.state.token:
+    if before.ours:  # the token of a run that came along may be anything
         process.sweep(f"{RUN}={before.state.token}")
 
 
@@ -96,15 +96,22 @@ def _refusal(
         ways = f"stop it: loopkit runs stop {asked.session}, or watch it: loopkit runs logs"
         by = words.held_by(lock or {}, time.time())
         return Refused(f"run {asked.session} {word} ({by})", f"{ways} {asked.session}", code="busy")
+    if not before.ours:
+        return foreign(asked.session)
     return Stands(before, held, 0 if what == status.SAY_COMPLETED else 1)
+
+
+def foreign(session: str) -> Refused:
+    """The refusal of a run that came with the folder: nothing of it is shown to a session."""
+    what = f"run {session} was not started here"
+    return Refused(what, "put it away and start over: --force", code="not_yours")
 
 
 def _check_goes_on(before: Run, found: Ready, asked: Asked) -> None:
     """Raises Refused or LimitReached where a run cannot go on like this."""
     state, session = before.state, asked.session
     if not before.ours:
-        what = f"run {session} was not started here"
-        raise Refused(what, "start over: --force", code="not_yours")
+        raise foreign(session)
     if state.pipeline != found.pipeline.name:
         what = f"run {session} is one of {state.pipeline}, not of {found.pipeline.name}"
         raise Refused(what, f"go on with it: {words.command(state, '--resume')}")
