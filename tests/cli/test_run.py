@@ -699,6 +699,10 @@ def test_clean_takes_away_nothing_that_is_at_work(bench: Bench) -> None:
     locked(bench)
     answer = bench.lk("runs", "clean", "a")
     assert answer.exit == 1 and f"process {os.getpid()}" in answer.out and bench.folder().exists()
+    shutil.copytree(bench.folder(), bench.folder("0"))
+    (bench.folder("0") / "ledger.jsonl").write_text("no journal\n")
+    answer = bench.lk("runs", "clean", "--days", "0")
+    assert answer.exit == 1 and answer.out.startswith("0 stays: "), answer
     (bench.folder() / "lock").write_text("{}")
     os.utime(bench.folder() / "lock", (1, 1))
     assert bench.lk("runs", "clean", "a").exit == 0

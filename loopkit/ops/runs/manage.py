@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ...core.journal import clock, prose
-from ...core.journal.errors import LoopError, Refused, UsageFault
+from ...core.journal.errors import Damaged, LoopError, Refused, UsageFault
 from ...core.pipeline import events, status
 from ...render import runs as words
 from ...store import atomic, runs
@@ -196,7 +196,7 @@ def follow(workspace: Workspace, session: str) -> Iterator[str]:
 
 def clean(workspace: Workspace, names: list[str], days: float) -> Result:
     """Put runs away in .loop/archive: those of these names, else all that ended so many days ago.
-    One that is at work stays, exit 1."""
+    One that is at work, or damaged, stays, exit 1."""
     root = workspace.root
     if root is None:
         raise Refused("there are no runs", "see loopkit runs")
@@ -204,7 +204,11 @@ def clean(workspace: Workspace, names: list[str], days: float) -> Result:
     done, kept = [], []
     for session in names or runs.names(root):
         with runs.guarded(root):
-            seen = Seen(root, session)
+            try:
+                seen = Seen(root, session)
+            except Damaged as error:
+                kept.append(f"{session} stays: {error}")
+                continue
             last = clock.epoch(seen.state.updated_at)
             if seen.held in (status.ACTIVE, status.HUNG):
                 if names:
