@@ -236,7 +236,7 @@ class Run:
 
 def _natural(name: str) -> list:
     """`run-2` before `run-10`."""
-    return [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", name)]
+    return [int(part) if part.isdecimal() else part for part in re.split(r"(\d+)", name)]
 
 
 def create(root: str, session: str, start: dict, progress: str) -> Run:
@@ -265,9 +265,9 @@ def archive(root: str, session: str) -> str:
     where = os.path.join(root, "archive", FOLDER)
     stamp = clock.stamp(time.time()).replace(":", "").replace("-", "")
     try:
-        os.makedirs(where, exist_ok=True)
         atomic.check_inside(root, os.path.join(where, session))
         atomic.check_inside(root, source)
+        os.makedirs(where, exist_ok=True)
         number = 1
         while os.path.lexists(target := os.path.join(where, f"{session}-{stamp}-{number}")):
             number += 1
