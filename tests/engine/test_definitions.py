@@ -209,6 +209,7 @@ def entry(text: str) -> str:
         (entry("{name: a, stage: one, runs: 1, on_limit: go}"), 3, True, "on_limit is 'go'"),
         (entry("{name: a, stage: one, runs: 1, tpyo: 1}"), 3, True, "unknown key 'tpyo'"),
         (entry("{name: a, stage: one, runs: 1, completion: x}"), 3, True, "there is no completion"),
+        (entry("{name: a, stage: one, runs: 1, validator: x}"), 3, True, "there is no validator"),
         (
             entry("{name: a, prompt: x, runs: 1, completion: plateau}"),
             3,

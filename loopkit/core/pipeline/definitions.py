@@ -203,6 +203,8 @@ _ENTRY: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "on_limit": ("on_limit", _on_limit),
 }
 _STAGE_OF = ("stage", "loop")
+#: Keys of which `_unfit` judges.
+_FITTING = {"completion", "output_parse", "min_iterations", "agent", "validator"}
 
 
 def _fields(
@@ -222,10 +224,7 @@ def _fields(
             fields[name] = read(value)
         except ValueError as error:
             what = f"{key} is {str(value)[:40]!r}"
-            cure = str(error) if str(error).startswith("takes") else f"{error}"
-            faults.append(
-                source.fault((*path, key), what, f"it {cure}" if cure == str(error) else cure)
-            )
+            faults.append(source.fault((*path, key), what, f"it {error}"))
     return fields
 
 
@@ -350,8 +349,7 @@ def _entry(
     faults: list[Fault],
 ) -> Entry:
     """One stage of a pipeline: that of a name, or one with its prompt inline."""
-    table = {**{key: _STAGE[key] for key in _STAGE if key != "completion" or True}, **_ENTRY}
-    fields = _fields(source, path, row, table, faults, _STAGE_OF)
+    fields = _fields(source, path, row, {**_STAGE, **_ENTRY}, faults, _STAGE_OF)
     own = {key: fields.pop(key) for key in ("runs", "perspectives", "on_limit") if key in fields}
     named = next((row[key] for key in _STAGE_OF if row.get(key)), "")
     inline = fields.pop("prompt", "") if not named else ""
@@ -376,7 +374,7 @@ def _entry(
     fields.pop("name", None)
     fields.pop("prompt", None)
     made = base._replace(**fields)
-    if found is None or row.keys() & {"completion", "output_parse", "min_iterations", "agent"}:
+    if found is None or row.keys() & _FITTING:
         faults += _unfit(source, path, made, known, row)
     if "runs" not in row:
         cure = "write how often it may run"

@@ -25,7 +25,8 @@ def pairs(text: str) -> dict[str, str]:
 
 #: Keys of an entry of the history that no marker may take.
 OWN = frozenset(
-    "stage iteration timestamp outcome exit seconds usd dirty error denied notes validation".split()
+    "stage iteration timestamp outcome exit seconds usd dirty task commit error denied notes"
+    " validation".split()
 )
 
 

@@ -43,7 +43,9 @@ def test_pairs() -> None:
     assert parsing.pairs("") == {}
 
 
-@pytest.mark.parametrize("text", ["plateau", "a:", ":B", "a b:C", "a:B a:C", "exit:EXIT", "a-b:C"])
+@pytest.mark.parametrize(
+    "text", ["plateau", "a:", ":B", "a b:C", "a:B a:C", "exit:EXIT", "a-b:C", "task:T"]
+)
 def test_pairs_that_are_none(text: str) -> None:
     with pytest.raises(ValueError, match="(is not|twice|history)"):
         parsing.pairs(text)
