@@ -47,8 +47,8 @@ def _ask_proof(call: Call, found: loops.View, given: dict, line: lines.Line) -> 
     session, token = project.session_id(call), found.session.token
     word = leave.request(call.data, session, token, known, [proof])
     rest = line.rest.replace(lines.PROOF, f"{lines.PROOF} --asked {word}", 1)
-    text = f"another proof that the work is done: {proof} ({consent.WHAT}, in {known.folder})"
-    return reply.permit(_input(given, rest, True), text)
+    text = f"another proof that the work is done: {_shown(proof)}"
+    return reply.permit(_input(given, rest, True), f"{text} ({consent.WHAT}, in {known.folder})")
 
 
 def _ask(call: Call, found: loops.View, given: dict, line: lines.Line) -> dict:
@@ -65,12 +65,17 @@ def _ask(call: Call, found: loops.View, given: dict, line: lines.Line) -> dict:
     session = project.session_id(call)
     word = leave.request(call.data, session, found.session.token, known, wanted)
     # indented: none can be the document's end
-    shown = [f"  {line if line.isprintable() else json.dumps(line)}\n" for line in wanted]
+    shown = [f"  {_shown(check)}\n" for check in wanted]
     rest = f" allow --asked {word} <<'CHECKS'\n{''.join(shown)}CHECKS"
     text = f"{consent.WHAT} (in {known.folder})"
     if place.unattended(call.env):
         text += "; " + consent.UNATTENDED
     return reply.permit(_input(given, rest, True), text)
+
+
+def _shown(check: str) -> str:
+    """A check such that nothing in it steers a terminal or turns words round."""
+    return check if check.isprintable() else json.dumps(check)
 
 
 def _input(given: dict, rest: str, long: bool) -> dict:

@@ -162,6 +162,9 @@ def test_another_proof_is_asked_for_in_the_words_that_will_run(project: Project)
         "a b",
         "x.txt",
     ]
+    turned = decision(call(project, "loopkit proof C1 -- grep '\u202ea' x.txt"))
+    assert "\\u202ea" in turned["permissionDecisionReason"]
+    assert "\u202e" not in turned["permissionDecisionReason"]
     for line in (
         "loopkit proof C1 -- ls; ls",
         "loopkit proof C1",
