@@ -63,23 +63,17 @@ def _read(origin: Origin) -> dict:
 def of_runs(origin: Origin | None, environment: dict, project: str) -> dict:
     """Settings of headless runs: `limits` as of `read`, `notify` (a command's words), `agents`
     {name: its options}, `models` {role: [model, the one that it falls back to]}. The person's own
-    stand behind the project's. Raises as `read` does."""
-    file = personal.path(environment)
-    own = parsed_runs(personal.load(environment, project), file)
-    if origin is None:
-        return {**own, "limits": _checked({}, file)["limits"]}
-    values = _read(origin)
-    agents = {**own["agents"], **values["agents"]}
-    notify = values["notify"] or own["notify"]
-    models = own["models"] if values["models"] == settings.MODELS else values["models"]
-    models = {role: names for role, names in models.items() if names}
-    return {"limits": values["limits"], "notify": notify, "agents": agents, "models": models}
-
-
-def parsed_runs(given: dict, path: str) -> dict:
-    """The settings of runs among the person's own."""
-    values = _checked({key: given[key] for key in _OF_RUNS if key in given}, path)
-    return {key: values[key] for key in _OF_RUNS}
+    agents and notice stand behind the project's. Raises as `read` does."""
+    given = personal.load(environment, project)
+    rows = {key: given[key] for key in _OF_RUNS if key in given}
+    own = _checked(rows, personal.path(environment))
+    values = own if origin is None else _read(origin)
+    return {
+        "limits": values["limits"],
+        "notify": values["notify"] or own["notify"],
+        "agents": {**own["agents"], **values["agents"]},
+        "models": {role: names for role, names in values["models"].items() if names},
+    }
 
 
 def note_own(origin: Origin) -> None:
