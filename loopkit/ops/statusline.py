@@ -12,6 +12,7 @@ import difflib
 import json
 import os
 import shlex
+import sys
 
 from ..core.journal.errors import Damaged, Refused
 from ..core.steps import announce
@@ -224,6 +225,6 @@ def _write(path: str, text: str) -> None:
 
 def _stronger(workspace: Workspace, path: str) -> str:
     """Another settings file here whose status line comes before the person's own; else ""."""
-    files = client.settings(workspace.environment, [workspace.folder], "linux")
+    files = client.settings(workspace.environment, [workspace.folder], sys.platform)
     found = client.deciding(files, "", NAME)
     return found[1] if found is not None and found[1] != path else ""

@@ -4,10 +4,10 @@ their own."""
 from __future__ import annotations
 
 import contextlib
-import os
 import re
 import shutil
 import subprocess
+import sys
 
 from ...core.journal import prose
 from ...core.pipeline import status
@@ -66,7 +66,7 @@ def _desktop(title: str, text: str, environment: dict[str, str]) -> None:
     if environment.get("DISPLAY") or environment.get("WAYLAND_DISPLAY"):
         if program := shutil.which("notify-send", path=path):
             _call([program, "--app-name=loopkit", "--", title, text], environment)
-    elif os.uname().sysname == "Darwin" if hasattr(os, "uname") else False:
+    elif sys.platform == "darwin":
         if program := shutil.which("osascript", path=path):
             script = "on run {a, b}\ndisplay notification b with title a\nend run"
             _call([program, "-e", script, title, text], environment)
