@@ -29,7 +29,7 @@ def on_task(workspace: Workspace, task_id: str, row: dict | None = None) -> Resu
         f"{prose.count(task.attempts, 'failed attempt')}"
     ]
     for entry in task.history[-3:]:
-        tried, error = prose.clean(entry["approach"], 120), prose.clean(entry["error"][-300:], 300)
+        tried, error = prose.clean(entry["approach"], 120), prose.last(entry["error"], 300)
         lines.append(f"tried: {tried}; error: {error}")
     earlier = [
         f"failed, not again: {prose.clean(data['consensus'], 160)}"

@@ -42,6 +42,16 @@ def clean(text: str, most: int) -> str:
     return (head if head.strip() and len(word) <= _WORD else line[: most - 1]) + "…"
 
 
+def last(text: str, most: int) -> str:
+    """The end of a text in one line, at most `most` characters, where it can from a word's
+    beginning."""
+    if len(text) > most:
+        end = text[-most - 1 :]  # with the character before
+        whole = end if end[0].isspace() else "".join(end.split(None, 1)[1:]) or end[1:]
+        text = f"… {whole.strip()}"
+    return clean(text, most + 2)
+
+
 def short(text: str, most: int) -> str:
     """The same without white space that says nothing, and without a comma before the cut."""
     line = clean(" ".join(text[: 4 * most].split()), most)

@@ -74,3 +74,15 @@ def test_whatever_is_cut_where_no_escape_is_shown(text: str, most: int) -> None:
     assert not set("\x1b\x9b\x9d") & set(prose.plain(text))
     assert len(prose.clean(text, most)) <= most and prose.clean(text, most).isprintable()
     assert prose.plain(prose.plain(text)) == prose.plain(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("short enough", "short enough"),
+        ("File one.py, line 12\n  AssertionError: no", "… AssertionError: no"),
+        ("x" * 40, "… " + "x" * 20),
+    ],
+)
+def test_the_end_of_a_text_begins_with_a_whole_word(text: str, line: str) -> None:
+    assert prose.last(text, 20) == line
