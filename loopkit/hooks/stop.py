@@ -59,7 +59,8 @@ def _behind(found: loops.View, call: Call) -> dict | None:
     one hold has a command do it, which writes the snapshot anew."""
     session, again = found.session, call.given.get("stop_hook_active") is True
     waits = session.status != verdict.RUNNING or session.question is not None or session.free
-    if waits or session.stage in ("intent", "complete") or again or _background(call)[0]:
+    waits = waits or session.stage == "complete" or stop.talks(session)
+    if waits or again or _background(call)[0]:
         return None
     return reply.hold(announce.behind(found.name))
 

@@ -195,6 +195,8 @@ def test_what_is_paused_over_or_waiting_is_silent(project: Project, kind: str) -
 def test_stage_intent_is_a_conversation(project: Project) -> None:
     project.start(stage="intent")
     assert project.stop().silent
+    project.record("attended_changed", unattended=True)
+    assert "next: loopkit next" in project.stop().held, "nobody is there to talk to"
 
 
 def test_the_iteration_limit(project: Project) -> None:

@@ -31,7 +31,7 @@ def first_rows(
     nothing; it lets a stop pass once a hold has said what is waited for.
     """
     row, text, name = None, "", ""
-    asking = session.question is not None or snapshot["confirm"] or session.stage == "intent"
+    asking = session.question is not None or snapshot["confirm"] or talks(session)
     if not session_id or session.owner != session_id or session.status != verdict.RUNNING or asking:
         row = 2
     elif session.free:
@@ -47,6 +47,11 @@ def first_rows(
     if name in session.notices:
         text = name = ""
     return Decision(row, "allow", None, text, "", name) if row else None
+
+
+def talks(session: Session) -> bool:
+    """The stage in which the request is cleared up is a conversation, if somebody is there."""
+    return session.stage == "intent" and not session.unattended
 
 
 def _same(session: Session, snapshot: dict) -> bool:
