@@ -101,7 +101,7 @@ def _found(state: LoopState, data: dict) -> list[str]:
     waiting = [finding for finding in unsettled if finding.severity == review.WARNING]
     left = review.blockers_left(state)
     if left or not waiting:
-        lines.append("passed" if review.passed(state) else f"blockers left: {left}")
+        lines.append("review passed" if review.passed(state) else f"blockers left: {left}")
     checks = {row["id"]: row.get("verify") for row in data["findings"]}
     for finding in waiting:
         lines.append(

@@ -420,7 +420,10 @@ def test_only_the_last_report_begins_a_turn(loop: Loop, head: str) -> None:
         answers.start(loop.folder, name)
     assert said(loop, report) == "", "no answer has come by hook"
     loop.stops("a1", GOOD)
-    assert spared(loop, report) == f"Loop {NAME}: {ONE} has ended, 1 agent is still at work."
+    assert (
+        spared(loop, report)
+        == f"Loop {NAME}: implementation T-001 has ended, 1 agent is still at work."
+    )
     line = f"Loop {NAME}: 1 agent is still at work. End the turn; the next report begins another."
     assert said(loop, head) == line, "it brings another word of the agent"
     assert said(loop, report.replace("a1", "a9")) == line

@@ -143,7 +143,7 @@ def beside(snapshot: dict, work: str) -> str:
 def came(snapshot: dict, prompt: str, lost: bool) -> str:
     """What the person reads of a report that begins no turn, since they have spoken."""
     how = "ended without an answer" if lost else "ended; its answer is kept"
-    return f"{_named(snapshot)}: {prompt} has {how}. It waits: /loop:resume goes on."
+    return f"{_named(snapshot)}: {_told(prompt)} has {how}. It waits: /loop:resume goes on."
 
 
 def report(name: str, waiting: int, lost: bool) -> str:
@@ -159,7 +159,13 @@ def report(name: str, waiting: int, lost: bool) -> str:
 def spared(name: str, prompt: str, waiting: int) -> str:
     """What the person reads of a report that begins no turn."""
     others = prose.count(waiting, "agent is", "agents are")
-    return f"Loop {name}: {prompt} has ended, {others} still at work."
+    return f"Loop {name}: {_told(prompt)} has ended, {others} still at work."
+
+
+def _told(prompt: str) -> str:
+    """`implementation T-001` for a prompt's name, `implementation-T-001-2`."""
+    kind, _, rest = prompt.partition("-")
+    return f"{kind.replace('_', ' ')} {rest.rpartition('-')[0]}".rstrip()
 
 
 def taken(name: str) -> str:
