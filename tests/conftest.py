@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
 
 from loopkit.core.journal.events import Table
 
@@ -37,6 +38,11 @@ GIT = {
 
 #: A field that an event type does not declare is a mistake of the code under test.
 Table.strict = True
+
+
+#: Half of hypothesis' own number of examples; the machine may be busy.
+settings.register_profile("half", parent=settings(), max_examples=50, deadline=None)
+settings.load_profile("half")
 
 
 def _remember_cache() -> None:

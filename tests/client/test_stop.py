@@ -49,16 +49,6 @@ def test_tool_calls_without_progress_end_stalled(place) -> None:
     assert holds(silent) == []
 
 
-def test_tool_calls_without_progress_end_stalled_in_a_terminal(place, tmux) -> None:
-    here = place(greetings())
-    once_there_are_tasks(here, busy)
-    terminal = here.terminal(allowed=EVERYTHING)
-    terminal.say(f"/loop:start {REQUEST}")
-    terminal.see("stalled")
-    assert here.status["status"] == "paused"
-    assert "overrid" not in terminal.history
-
-
 def test_nobody_is_held_while_a_report_is_queued(place, tmux) -> None:
     """All agents end while the main session still says that it waits for them."""
     here = place(greetings())

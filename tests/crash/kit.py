@@ -35,6 +35,8 @@ WAITING = frozenset(("fsync", "fdatasync", "flock"))
 LOOKS = frozenset(
     ("newfstatat", "stat", "lstat", "access", "readlink", "getdents64", "ioctl", "lseek", "statx")
 )
+#: Files that are made anew from the journal, the same way by every command.
+DERIVED = ("PROGRESS.md", "workflow-state.json")
 #: Whether a fault is met at every single call, those included that say nothing new.
 LONG = bool(os.environ.get("LOOPKIT_TEST_LONG"))
 #: prctl: who may trace this process, where the system lets only parents do it.
@@ -65,6 +67,11 @@ class Call(NamedTuple):
             for word in re.findall(r"[<\"]([^<>\"]*/[^<>\"]*)[>\"]", self.line)
         ]
         return self.name, *(re.sub(r"\d+|[0-9a-f]{8,}", "#", path) for path in paths)
+
+    @property
+    def derived(self) -> bool:
+        """Whether it touches only what is made anew from the journal."""
+        return any(name in self.line for name in DERIVED)
 
     @property
     def opening(self) -> bool:

@@ -78,7 +78,12 @@ def scene(name: str, project: Project) -> tuple[Callable[[], Answer], Callable[[
 def test_a_failing_call(listed: Project, tally: Counter, name: str) -> None:
     act, done = scene(name, listed)
     before, count = done(), 0
-    for call, fault, outcome in kit.each(listed, act, errors):
+
+    def wanted(call: kit.Call) -> list[str]:
+        """Files that are made anew from the journal are written alike by every command."""
+        return [] if call.derived and name != "add" and not kit.LONG else errors(call)
+
+    for call, fault, outcome in kit.each(listed, act, wanted):
         count += 1
         where = f"{fault} at {call.line[:200]}\n{outcome.code}: {outcome.said}"
         assert outcome.code in (0, 3), where
@@ -99,9 +104,8 @@ def test_a_failing_call(listed: Project, tally: Counter, name: str) -> None:
 
 
 @pytest.mark.usefixtures("strace")
-@pytest.mark.parametrize("name", ["add", "start", "shape"])
-def test_an_interrupted_call_is_repeated(listed: Project, tally: Counter, name: str) -> None:
-    act, done = scene(name, listed)
+def test_an_interrupted_call_is_repeated(listed: Project, tally: Counter) -> None:
+    act, done = scene("add", listed)
     count = 0
     for call, fault, outcome in kit.each(listed, act, interrupts):
         count += 1

@@ -456,7 +456,7 @@ def answer_any(project: Project, event: str, raw: bytes) -> None:
 
 
 @settings(
-    max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None
+    max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None
 )
 @given(
     st.sampled_from(dispatch.EVENTS),
@@ -467,7 +467,7 @@ def test_any_input_gives_nothing_or_one_object(project: Project, event: str, raw
 
 
 @settings(
-    max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None
+    max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None
 )
 @given(st.sampled_from(dispatch.EVENTS), st.dictionaries(st.sampled_from(FIELDS[2:]), VALUES))
 def test_any_fields_of_the_owner_give_nothing_or_one_object(

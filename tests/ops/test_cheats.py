@@ -99,16 +99,11 @@ def test_a_test_that_tests_nothing(going: Going, how: str) -> None:
 
 EXISTING: dict[str, Files] = {
     "deleted": {"tests/test_rate.py": None},
-    "emptied": {"tests/test_rate.py": ""},
     "skipped": {
         "tests/test_rate.py": OLD_TEST.replace("class", "@unittest.skip('later')\nclass"),
     },
-    "loosened": {"tests/test_rate.py": OLD_TEST.replace("assertIs(allowed(1), True)", "fail")},
     "expecting what comes out": {"tests/test_rate.py": OLD_TEST.replace("True", "False")},
 }
-EXISTING["loosened"]["tests/test_rate.py"] = OLD_TEST.replace(
-    "assertIs(allowed(1), True)", "assertIn(allowed(1), (True, False))"
-)
 
 
 @pytest.mark.parametrize("how", EXISTING)
@@ -199,7 +194,6 @@ def test_a_file_that_is_only_there(going: Going) -> None:
 FORBIDDEN = {
     "changed": {"contract.txt": "allowed(n, m)\n"},
     "renamed": {"contract.txt": None, "free.txt": "allowed(n)\n"},
-    "emptied": {"contract.txt": ""},
     "gone": {"contract.txt": None},
 }
 

@@ -64,6 +64,6 @@ def test_the_name_of_a_cycle() -> None:
 
 
 def test_a_very_long_chain_is_no_problem() -> None:
-    chain = {str(number): [str(number - 1)] if number else [] for number in range(50_000)}
-    assert len(outline.waves(chain)) == 50_000
-    assert outline.cycle_from("49999", chain) is None
+    chain = {str(number): [str(number - 1)] if number else [] for number in range(10_000)}
+    assert len(outline.waves(chain)) == 10_000
+    assert outline.cycle_from("9999", chain) is None
