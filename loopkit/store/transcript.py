@@ -271,7 +271,7 @@ def queued(path: str, since: str = "") -> tuple:
         elif operation[1] != b"enqueue":
             del waiting[:1]
         elif at and at[1].decode() >= since[:19]:
-            waiting.append(_REPORT if _is_report(line) else _THEIRS if _begins(line) else "")
+            waiting.append(_begun(line))
     return any(waiting), _THEIRS in waiting
 
 
@@ -330,17 +330,20 @@ _REPORT, _THEIRS = "report", "theirs"
 _TYPED = rb'"content": ?"(/loop:|[^/"])'
 
 
-def _begins(line: bytes) -> bool:
-    return re.search(_TYPED, line) is not None
-
-
 _OPERATION = rb'"operation": ?"(\w+)"'
+#: What the client notes of an agent whose report came as a message (2.1.332).
+_HANDED_BACK = b"(its SubagentHandback call)"
 
 
-def _is_report(line: bytes) -> bool:
+def _begun(line: bytes) -> str:
+    """Whose turn begins by what the client put into its queue; "" for none."""
     from .answers import REPORTS  # few transcripts have such a line
 
-    return any(mark.encode() in line for mark in REPORTS)
+    if _HANDED_BACK in line and REPORTS[0].encode() in line:
+        return ""  # the message before it begins the turn
+    if any(mark.encode() in line for mark in REPORTS):
+        return _REPORT
+    return _THEIRS if re.search(_TYPED, line) else ""
 
 
 def _files(path: str, extra: tuple) -> list:

@@ -93,4 +93,4 @@ def test_one_in_a_terminal(place: Any, tmux: None) -> None:
     terminal.say(f"/loop:start {REQUEST}")
     terminal.wait("the end", lambda: here.state.get("status") == "paused")
     it_was_told_all_and_corrected_itself(here, "handback")
-    assert here.model.heard("all agents have ended. next: loopkit next") == 1
+    assert here.model.heard("all agents have ended.\nnext: loopkit next") == 1

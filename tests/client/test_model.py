@@ -108,7 +108,7 @@ def test_background_agents_are_awaited() -> None:
     notice = f"<task-notification><tool-use-id>{{}}</tool-use-id>{report}</task-notification>"
     assert talk.hear(notice.format(calls[0])) == [Text("(waiting for 1 agents)")]
     # a hook knows more than the client has told so far, and what is printed then is done
-    assert commands(talk.hear("all agents have ended. next: loopkit next")) == ["loopkit next"]
+    assert commands(talk.hear("all agents have ended.\nnext: loopkit next")) == ["loopkit next"]
     assert talk.result(WAVE)[0].name == "Agent"
 
 

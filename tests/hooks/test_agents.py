@@ -428,7 +428,7 @@ def test_only_the_last_report_begins_a_turn(loop: Loop, head: str) -> None:
     assert said(loop, head) == line, "it brings another word of the agent"
     assert said(loop, report.replace("a1", "a9")) == line
     loop.stops("a2", None)
-    assert said(loop, report) == f"Loop {NAME}: all agents have ended. next: loopkit next"
+    assert said(loop, report) == f"Loop {NAME}: all agents have ended.\nnext: loopkit next"
 
 
 def test_a_report_of_what_was_taken_already_says_so(loop: Loop) -> None:
@@ -449,7 +449,7 @@ def test_nobody_waits_for_one_that_was_killed(loop: Loop) -> None:
         answers.start(loop.folder, name)
     loop.stops("a1", GOOD)
     killed = REPORT.replace("completed", "killed").replace("a1", "a2")
-    assert said(loop, killed) == f"Loop {NAME}: all agents have ended. next: loopkit next"
+    assert said(loop, killed) == f"Loop {NAME}: all agents have ended.\nnext: loopkit next"
     row = answers.read(loop.folder, TWO)
     assert row is not None and (row["text"], row["agent_id"]) == (None, "a2")
     assert [one["agent_id"] for one in loop.ended] == ["a1", "a2"]
@@ -461,7 +461,7 @@ def test_one_of_which_nothing_is_known_is_for_next_to_find(loop: Loop) -> None:
     answers.start(loop.folder, TWO)
     loop.stops("a1", GOOD)
     killed = REPORT.replace("completed", "killed").replace("a1", "a9")
-    line = f"Loop {NAME}: an agent has ended without an answer. next: loopkit next"
+    line = f"Loop {NAME}: an agent has ended without an answer.\nnext: loopkit next"
     assert said(loop, killed) == line
 
 

@@ -136,6 +136,10 @@ def test_a_server_lets_stops_pass_once_a_hold_has_said_what_is_open(project: Pro
     assert "poll" in project.stop(background=[RUNNING]).json["systemMessage"]
 
 
+#: How the client notes an agent that has handed its report back, by a message of its own.
+HANDED = "<task-notification>…delivered_as_a_message_(its_SubagentHandback_call)"
+
+
 @pytest.mark.parametrize(
     ("operations", "held"),
     [
@@ -145,6 +149,8 @@ def test_a_server_lets_stops_pass_once_a_hold_has_said_what_is_open(project: Pro
         ("enqueue remove", True),
         ("enqueue enqueue popAll", True),
         ("dequeue enqueue", False),  # the file's end begins in between
+        (f"enqueue:{HANDED}", True),  # only its message begins a turn
+        (f"enqueue:<agent-message_from= enqueue:{HANDED}", False),
         ("enqueue:/compact", True),  # no turn follows from it
         ("enqueue:", True),  # the client does not say what
         ("enqueue:/loop:pause", False),
@@ -160,7 +166,7 @@ def test_while_a_report_or_the_person_waits_in_the_queue_nobody_is_held(
     project.start()
     with project.transcript.open("a") as file:
         for operation in operations.split():
-            operation, given, content = operation.partition(":")
+            operation, given, content = operation.replace("_", " ").partition(":")
             old = content == "old"
             row = {
                 "type": "queue-operation",

@@ -147,13 +147,13 @@ def came(snapshot: dict, prompt: str, lost: bool) -> str:
 
 
 def report(name: str, waiting: int, lost: bool) -> str:
-    """One line for a turn that an agent's report has begun. waiting: agents without an answer ·
+    """Words for a turn that an agent's report has begun. waiting: agents without an answer ·
     lost: the report says that one was killed or failed."""
     if waiting and not lost:
         agents = prose.count(waiting, "agent is", "agents are")
         return f"Loop {name}: {agents} still at work. End the turn; the next report begins another."
     ended = "an agent has ended without an answer" if waiting else "all agents have ended"
-    return f"Loop {name}: {ended}. next: loopkit next"
+    return f"Loop {name}: {ended}.\nnext: loopkit next"
 
 
 def spared(name: str, prompt: str, waiting: int) -> str:
