@@ -9,10 +9,9 @@ import click
 
 from ..core.journal.errors import UsageFault
 from ..core.journal.settings import POLICIES, SUPERVISOR
-from ..core.pipeline.definitions import is_name
 from ..engine import run as runner
 from ..ops.runs import start as starting
-from ..ops.runs.loops import continued, session_of
+from ..ops.runs.loops import continued, is_session, session_of
 from ..ops.runs.ready import LOOPER, PIPELINE, STAGE, Asked, amount
 from ..ops.workspace import Result
 from ..render import printable
@@ -114,7 +113,7 @@ def _looper(call: app.App, words: tuple[str, ...], given: dict, how: str) -> Ask
     rest = list(words[1:])
     if not 1 <= len(rest) <= 3:
         raise UsageFault("give a goal in quotes", 'loopkit run looper "answer 429 over the limit"')
-    if how != "plain" and is_name(rest[0]):
+    if how != "plain" and is_session(rest[0]):
         goal, session, typed = "", rest[0], rest[1:]
     else:
         goal = rest[0]

@@ -11,6 +11,7 @@ from ...core.journal import limits, prose, stage, verdict
 from ...core.journal.errors import LimitReached, Refused, UsageFault
 from ...core.journal.session import Session
 from ...core.pipeline import status
+from ...core.pipeline.definitions import is_name
 from ...core.pipeline.events import Limits, RunState
 from ...core.steps import resumption
 from ...store import loops, place
@@ -151,6 +152,11 @@ def _typed(amounts: dict[str, float | None]) -> dict[str, str]:
         kind: "none" if value is None else forms[kind].format(value)
         for kind, value in amounts.items()
     }
+
+
+def is_session(word: str) -> bool:
+    """Whether a word can be the name of a run, and no goal."""
+    return is_name(word)
 
 
 def session_of(goal: str) -> str:
