@@ -97,6 +97,13 @@ def test_every_key_of_a_stage(books: Books) -> None:
     assert tuple(found.timeouts) == (1, 600, 9) and found.validate == ("pytest -q",)
 
 
+@pytest.mark.parametrize("name", ["stage", "pipeline", "looper", "tree"])
+def test_a_stage_is_not_called_by_a_command(books: Books, name: str) -> None:
+    books.stage(name)
+    _, faults = books.library.stage(name)
+    assert [(fault.line, fault.error) for fault in faults] == [(1, True)], faults
+
+
 PLATEAU = "name: s\ndescription: x\ncompletion: plateau\nmin_iterations: 2\n"
 GOOD = STAGE.format(name="s")
 

@@ -251,6 +251,9 @@ def stage(source: Source, folder: str, known: Known) -> tuple[Stage, list[Fault]
     if made.name != folder:
         what = f"the name is {made.name!r}, its folder is {folder!r}"
         faults.append(source.fault(("name",), what, f"write name: {folder}", False))
+    if folder in RESERVED:
+        what, cure = f"no stage can be called {folder!r}, which is a command", "rename its folder"
+        faults.append(source.fault(("name",), what, cure))
     faults += _unfit(source, (), made, known, source.row)
     return made, faults
 
