@@ -97,7 +97,9 @@ class _Count:
             self.is_over = _LAST in calls
             waits = self.is_over or any(name in _ASKING for name in calls)
             begins = not waits and message.get("stop_reason") in ("tool_use", None)
-            if self._at(str(record.get("timestamp") or UNKNOWN)[:19], True, begins):
+            # written when a session is resumed whose client died: it ends no request
+            own = message.get("model") == _OWN and not record.get("isApiErrorMessage")
+            if self._at(str(record.get("timestamp") or UNKNOWN)[:19], not own, begins):
                 self.active = self.active or bool(calls)
                 self._use(message)
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
@@ -106,7 +108,7 @@ class _Count:
 
     def _use(self, message: dict) -> None:
         name, model, usage = message["id"], message["model"], message["usage"]
-        if not type(name) is type(model) is str or name in self.seen or model == "<synthetic>":
+        if not type(name) is type(model) is str or name in self.seen or model == _OWN:
             return
         self.seen[name] = None
         if usage.get("speed") == "fast":
@@ -122,6 +124,8 @@ def _stamp(line: bytes) -> str:
     return line[begin : begin + 24].lstrip(b': "')[:19].decode("ascii", "replace")
 
 
+#: The model of a message that the client wrote itself.
+_OWN = "<synthetic>"
 _KINDS = ("input", "output", "cache_creation_input", "cache_read_input")
 #: What is told apart one level deeper, and counted after the tokens.
 _MORE = {

@@ -337,6 +337,14 @@ def held(second: float) -> str:
     return row("attachment", second, attachment=told)
 
 
+def client_says(second: float, failed: bool) -> str:
+    """Not the model: at the resume of a session whose client died in a request, or of an error."""
+    content = [{"type": "text", "text": "No response requested."}]
+    message = {"id": f"c{second}", "model": "<synthetic>", "content": content, "usage": USAGE}
+    message["stop_reason"] = "stop_sequence"
+    return row("assistant", second, message=message, isApiErrorMessage=failed)
+
+
 NOTE = '{"type":"mode","mode":"normal","sessionId":"3f2c"}\n'
 WORK = asks(0) + NOTE + says(4, "tool_use") + says(5, "tool_use", "Bash") + gives(25)
 
@@ -351,8 +359,20 @@ WORK = asks(0) + NOTE + says(4, "tool_use") + says(5, "tool_use", "Bash") + give
         (WORK + says(30, "tool_use", "AskUserQuestion") + gives(9000) + says(9007, "end_turn"), 37),
         (WORK + says(30, "tool_use", "Bash") + interrupted(40) + asks(90) + says(95, None), 35),
         (WORK + asks(28) + says(30, "end_turn"), 27),
+        (WORK + client_says(9000, False) + asks(9001) + says(9005, "end_turn"), 29),
+        (WORK + client_says(40, True), 40),
     ],
-    ids=["a wait", "a hold", "asleep", "a dialog", "a question", "Esc", "queued words"],
+    ids=[
+        "a wait",
+        "a hold",
+        "asleep",
+        "a dialog",
+        "a question",
+        "Esc",
+        "queued words",
+        "a weekend",
+        "an error",
+    ],
 )
 def test_time_in_which_the_client_works(main: Path, lines: str, seconds: int) -> None:
     main.write_text(lines)
