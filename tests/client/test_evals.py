@@ -96,7 +96,7 @@ def test_nothing_of_it_is_found_in_a_loop_that_was_only_started(name: str) -> No
             assert not re.search(grader["pattern"], text), grader["name"]
 
 
-#: The other cases' walks are shown elsewhere; each needs eleven seconds of a core here.
+#: tests/ops/test_graders.py has what the others look for; each needs eleven seconds of a core here.
 PASSING = [*CASES] if os.environ.get("LOOPKIT_TEST_LONG") else ["blocker-remediation"]
 
 
