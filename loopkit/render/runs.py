@@ -7,7 +7,7 @@ import time
 
 from ..core.journal import clock, prose
 from ..core.pipeline import events, parsing, status
-from ..core.pipeline.definitions import Pipeline
+from ..core.pipeline.definitions import AGENT, Pipeline
 from ..core.pipeline.events import Limits, RunState
 
 #: What a run that was cut off says of it.
@@ -107,7 +107,11 @@ def table(rows: list[tuple[RunState, str]], now: float) -> list[str]:
         spent = f"{money(state)}  {clock.human(state.seconds)}"
         active = held in (status.ACTIVE, status.HUNG)
         begun = clock.epoch(state.resumed_at or state.started_at)
-        long = "  long: over 2 h" if active and now - begun > status.LONG else ""
+        long = (
+            f"  long: over {clock.human(status.LONG)}"
+            if active and now - begun > status.LONG
+            else ""
+        )
         lines.append(
             f"{state.session:<20} {word:<16} {stage.part.name} {shown_iteration(state)}  "
             f"{spent}{long}"
@@ -176,7 +180,7 @@ def plan(pipeline: Pipeline) -> list[str]:
         if stage.min_iterations > 1:
             ends += f", at least {stage.min_iterations}"
         lines.append(f"stage {number} {entry.name} ({stage.name}): {ends}")
-        agent = stage.agent or "claude"
+        agent = stage.agent or AGENT
         model = f", model {stage.model}" if stage.model else ""
         limits = ", ".join(f"{key} {value:g} s" for key, value in stage.timeouts._asdict().items())
         lines.append(f"  agent {agent}{model}; pause {stage.delay:g} s; deadlines {limits}")

@@ -18,6 +18,8 @@ CONTINUE, STOP = "continue", "stop"
 PLATEAU, FIXED_N, ALL_ITEMS = "plateau", "fixed-n", "all-items"
 #: The marker of a vote for being finished.
 VOTE = "PLATEAU"
+#: The agent of a stage that names none.
+AGENT = "claude"
 #: Seconds between two iterations.
 DELAY = 3.0
 #: Characters of a session's or a stage's name at the most.

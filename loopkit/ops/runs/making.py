@@ -7,16 +7,13 @@ import time
 from collections.abc import Callable
 
 from ...core.pipeline import status
-from ...core.pipeline.definitions import Entry
+from ...core.pipeline.definitions import AGENT, Entry
 from ...engine import agents
 from ...engine.agents import Agent, Options
 from ...engine.agents.patient import Patient
 from ...store.runs import Run
 from .driver import RUN
 from .ready import Asked, Ready
-
-#: The agent of a stage that names none.
-DEFAULT = "claude"
 
 
 def bare(
@@ -29,7 +26,7 @@ def bare(
     """The agent of a stage and the one that falls back for it, where it does not do so itself.
     settings: `agents` by name · chosen: agent and options of the start · more: between these two ·
     options: what holds for all. Raises UsageFault, Damaged."""
-    name = chosen.get("agent") or entry.stage.agent or DEFAULT
+    name = chosen.get("agent") or entry.stage.agent or AGENT
     row = dict(settings.get(name, {}))
     use = row.pop("use", "") or name
     model = {"model": entry.stage.model} if entry.stage.model else {}
@@ -38,7 +35,7 @@ def bare(
     values = {key: tuple(one) if type(one) is list else one for key, one in values.items()}
     options = options._replace(**values)
     fallback = None
-    if options.fallback_model and use != DEFAULT:  # the client falls back by itself
+    if options.fallback_model and use != AGENT:  # the client falls back by itself
         fallback = agents.make(use, options._replace(model=options.fallback_model))
     return agents.make(use, options), fallback
 
