@@ -91,7 +91,7 @@ def test_it_has_waves_a_failure_with_a_panel_and_a_blocker_made_a_task(lines: li
         "T-002 Round",
         "T-003 Total",
         "▸ check T-002 → the check exits 1: AssertionError: ",
-        "The Stop hook says:\n  │ Loop 001-",
+        "The Stop hook says:\n  │ Loop 001 “",
         "▸ panel T-002\n  experts: systematic-debugger, ",
         "the next attempt is told: use Decimal.quantize",
         "F-001 BLOCKER → T-004: a negative quantity",
