@@ -86,32 +86,41 @@ def stopped(project: Project) -> None:
     project.reviewed(findings=[BLOCKER])
 
 
-@pytest.mark.parametrize("env", [ALONE, OLDER])
 @pytest.mark.parametrize(
-    ("made", "words"),
+    ("made", "lines"),
     [
-        (asked, ("answer", "that one")),
-        (asked, ("resume", "--answer", "that one")),
-        (to_confirm, ("confirm", "shape")),
-        (blocked, ("task", "unblock", "T-001", "signed")),
-        (low, ("score", "--overrule", "it is fine")),
-        (low, ("recall", "--confirm", "1")),
-        (warned, ("review", "resolve", "F-001", "--approve")),
-        (warned, ("review", "resolve", "F-001", "--skip", "no")),
-        (stopped, ("review", "resolve", "F-001", "--waive", "fine")),
-        (tasked, ("proof", "C1", "--why", "wrong", "--", "test", "-f", "x")),
-        (tasked, ("resume", "--time", "+2h")),
+        (asked, (("answer", "that one"), ("resume", "--answer", "that one"))),
+        (to_confirm, (("confirm", "shape"),)),
+        (blocked, (("task", "unblock", "T-001", "signed"),)),
+        (low, (("score", "--overrule", "it is fine"), ("recall", "--confirm", "1"))),
+        (
+            warned,
+            (
+                ("review", "resolve", "F-001", "--approve"),
+                ("review", "resolve", "F-001", "--skip", "no"),
+            ),
+        ),
+        (stopped, (("review", "resolve", "F-001", "--waive", "fine"),)),
+        (
+            tasked,
+            (
+                ("proof", "C1", "--why", "wrong", "--", "test", "-f", "x"),
+                ("resume", "--time", "+2h"),
+            ),
+        ),
     ],
 )
 def test_what_only_the_person_decides_is_refused(
-    project: Project, made: object, words: tuple, env: dict
+    project: Project, made: object, lines: tuple
 ) -> None:
     made(project)  # type: ignore[operator]
-    before = project.ledger.read_bytes()
-    answer = project.lk(*words, **env)
-    assert answer.exit == 1 and "nobody can be asked, and only the person" in answer.err
-    kinds = [line["type"] for line in project.lines[len(before.splitlines()) :]]
-    assert kinds in ([], ["attended_changed"]), "nothing else is recorded"
+    for words in lines:
+        for env in (ALONE, OLDER):
+            before = project.ledger.read_bytes()
+            answer = project.lk(*words, **env)
+            assert answer.exit == 1 and "nobody can be asked, and only the person" in answer.err
+            kinds = [line["type"] for line in project.lines[len(before.splitlines()) :]]
+            assert kinds in ([], ["attended_changed"]), "nothing else is recorded"
 
 
 def test_where_nobody_can_be_asked_a_decision_takes_its_default_or_puts_the_loop_off(

@@ -209,50 +209,47 @@ def found(rows: list[list[str]], level: str, words: str) -> bool:
     return any(row[0] == level and words in row[1] for row in rows)
 
 
-@pytest.mark.parametrize(
-    ("env", "code", "level", "words"),
-    [
-        (
-            {"LOOPKIT_DISABLED": "1"},
-            1,
-            "fault",
-            "LOOPKIT_DISABLED=1: hooks are off (the environment)",
-        ),
-        ({"LOOPKIT_CHILD": "1"}, 1, "fault", "LOOPKIT_CHILD=1"),
-        ({"LOOPKIT_DIR": "sub/.loop"}, 1, "fault", "LOOPKIT_DIR=sub/.loop is no full path"),
-        ({"LOOPKIT_DIR": "/no/such/.loop"}, 1, "fault", "LOOPKIT_DIR=/no/such/.loop is no folder"),
-        ({"CLAUDE_CODE_STOP_HOOK_BLOCK_CAP": "3"}, 1, "fault", "CLAUDE_CODE_STOP_HOOK_BLOCK_CAP=3"),
-        ({"CLAUDE_CODE_STOP_HOOK_BLOCK_CAP": "8"}, 0, "ok", "plugins: loop "),
-        ({"CLAUDE_CODE_STOP_HOOK_BLOCK_CAP": "0"}, 0, "ok", "plugins: loop "),
-        (
-            {"CLAUDE_CODE_ENABLE_TODO_TOOLS": "1"},
-            0,
-            "ok",
-            "CLAUDE_CODE_ENABLE_TODO_TOOLS=1 (the environment)",
-        ),
-        (
-            {"CLAUDE_CODE_ENABLE_TODO_TOOLS": "0"},
-            0,
-            "note",
-            "CLAUDE_CODE_ENABLE_TODO_TOOLS=0 (the environment)",
-        ),
-        ({}, 0, "note", "CLAUDE_CODE_ENABLE_TODO_TOOLS=1 in the environment"),
-        ({"CLAUDE_CODE_TASK_LIST_ID": "ours"}, 0, "ok", "CLAUDE_CODE_TASK_LIST_ID=ours"),
-        (
-            {"LOOPKIT_DATA": "/dev/null/data"},
-            1,
-            "fault",
-            "data folder /dev/null/data cannot be written",
-        ),
-    ],
-    ids=str,
-)
-def test_faults_of_the_environment(
-    healthy: Project, env: dict, code: int, level: str, words: str
-) -> None:
-    exit_code, rows = examine(healthy, **env)
-    assert found(rows, level, words), rows
-    assert exit_code == code, rows
+ENVIRONMENT: list[tuple[dict, int, str, str]] = [
+    (
+        {"LOOPKIT_DISABLED": "1"},
+        1,
+        "fault",
+        "LOOPKIT_DISABLED=1: hooks are off (the environment)",
+    ),
+    ({"LOOPKIT_CHILD": "1"}, 1, "fault", "LOOPKIT_CHILD=1"),
+    ({"LOOPKIT_DIR": "sub/.loop"}, 1, "fault", "LOOPKIT_DIR=sub/.loop is no full path"),
+    ({"LOOPKIT_DIR": "/no/such/.loop"}, 1, "fault", "LOOPKIT_DIR=/no/such/.loop is no folder"),
+    ({"CLAUDE_CODE_STOP_HOOK_BLOCK_CAP": "3"}, 1, "fault", "CLAUDE_CODE_STOP_HOOK_BLOCK_CAP=3"),
+    ({"CLAUDE_CODE_STOP_HOOK_BLOCK_CAP": "8"}, 0, "ok", "plugins: loop "),
+    ({"CLAUDE_CODE_STOP_HOOK_BLOCK_CAP": "0"}, 0, "ok", "plugins: loop "),
+    (
+        {"CLAUDE_CODE_ENABLE_TODO_TOOLS": "1"},
+        0,
+        "ok",
+        "CLAUDE_CODE_ENABLE_TODO_TOOLS=1 (the environment)",
+    ),
+    (
+        {"CLAUDE_CODE_ENABLE_TODO_TOOLS": "0"},
+        0,
+        "note",
+        "CLAUDE_CODE_ENABLE_TODO_TOOLS=0 (the environment)",
+    ),
+    ({}, 0, "note", "CLAUDE_CODE_ENABLE_TODO_TOOLS=1 in the environment"),
+    ({"CLAUDE_CODE_TASK_LIST_ID": "ours"}, 0, "ok", "CLAUDE_CODE_TASK_LIST_ID=ours"),
+    (
+        {"LOOPKIT_DATA": "/dev/null/data"},
+        1,
+        "fault",
+        "data folder /dev/null/data cannot be written",
+    ),
+]
+
+
+def test_faults_of_the_environment(healthy: Project, remembered: None) -> None:
+    for env, code, level, words in ENVIRONMENT:
+        exit_code, rows = examine(healthy, **env)
+        assert found(rows, level, words), rows
+        assert exit_code == code, rows
 
 
 LOCAL, SHARED, USER = (

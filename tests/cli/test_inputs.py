@@ -57,14 +57,14 @@ WAYS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("words", READERS, ids=" ".join)
-def test_every_option_refuses_a_file_outside(project: Project, words: tuple) -> None:
+def test_every_option_refuses_a_file_outside(project: Project) -> None:
     project.planned()
     project.ok("wave", "next")
     given = outside(project, "above")
-    said = project.refused(2, *words, given, says="../outside.txt is outside the project")
-    assert f"give a file inside {os.path.realpath(project.folder)}, or - for standard input" in said
-    assert "zebra-4711" not in said
+    way = f"give a file inside {os.path.realpath(project.folder)}, or - for standard input"
+    for words in READERS:
+        said = project.refused(2, *words, given, says="../outside.txt is outside the project")
+        assert way in said and "zebra-4711" not in said, words
 
 
 @pytest.mark.parametrize("session", [S1, None], ids=["session", "terminal"])

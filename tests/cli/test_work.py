@@ -248,47 +248,45 @@ def test_blockers_of_light_reviews_are_handed_to_the_thorough_one(project: Proje
     )
 
 
-@pytest.mark.parametrize(
-    ("code", "words", "given", "says"),
-    [
-        (2, (), None, "give one of --wave N, --thorough"),
-        (2, ("--wave", "1", "--thorough"), None, "give one of --wave N, --thorough"),
-        (
-            2,
-            ("--wave", "1", "--score", "11", "--experts", "a,b"),
-            None,
-            "score: must be at most 10, not 11",
-        ),
-        (1, ("--wave", "1", "--score", "5", "--experts", "simplifier"), None, "1 expert;"),
-        (1, ("--wave", "1", "--score", "5", "--experts", "nobody,never"), None, "was not asked"),
-        (1, ("--wave", "1", "--score", "5", "--blockers", "3"), None, "3 blockers are counted"),
-        (
-            1,
-            ("--thorough", "--file", "-"),
-            {"experts": ["nobody", "never", "nope"], "findings": []},
-            "nobody, never, nope was not asked; asked are: ",
-        ),
-        (2, ("--thorough", "--file", "-"), {"experts": ["a", "b", "c"]}, "findings: must be given"),
-        (
-            2,
-            ("--thorough", "--file", "-"),
-            {"findings": [{**BLOCKER, "verify": ""}]},
-            "verify",
-        ),
-        (
-            1,
-            ("--thorough", "--file", "-"),
-            {"findings": [{**WARNING, "violates": ["M2"]}]},
-            "M2",
-        ),
-        (2, ("--thorough", "--file", "-"), "- a\n- b\n", ""),
-    ],
-)
-def test_reviews_that_cannot_be_taken(
-    project: Project, code: int, words: tuple, given: Any, says: str
-) -> None:
+REVIEWS: list[tuple[int, tuple, Any, str]] = [
+    (2, (), None, "give one of --wave N, --thorough"),
+    (2, ("--wave", "1", "--thorough"), None, "give one of --wave N, --thorough"),
+    (
+        2,
+        ("--wave", "1", "--score", "11", "--experts", "a,b"),
+        None,
+        "score: must be at most 10, not 11",
+    ),
+    (1, ("--wave", "1", "--score", "5", "--experts", "simplifier"), None, "1 expert;"),
+    (1, ("--wave", "1", "--score", "5", "--experts", "nobody,never"), None, "was not asked"),
+    (1, ("--wave", "1", "--score", "5", "--blockers", "3"), None, "3 blockers are counted"),
+    (
+        1,
+        ("--thorough", "--file", "-"),
+        {"experts": ["nobody", "never", "nope"], "findings": []},
+        "nobody, never, nope was not asked; asked are: ",
+    ),
+    (2, ("--thorough", "--file", "-"), {"experts": ["a", "b", "c"]}, "findings: must be given"),
+    (
+        2,
+        ("--thorough", "--file", "-"),
+        {"findings": [{**BLOCKER, "verify": ""}]},
+        "verify",
+    ),
+    (
+        1,
+        ("--thorough", "--file", "-"),
+        {"findings": [{**WARNING, "violates": ["M2"]}]},
+        "M2",
+    ),
+    (2, ("--thorough", "--file", "-"), "- a\n- b\n", ""),
+]
+
+
+def test_reviews_that_cannot_be_taken(project: Project) -> None:
     project.worked()
-    project.refused(code, "review", *words, given=given, says=says)
+    for code, words, given, says in REVIEWS:
+        project.refused(code, "review", *words, given=given, says=says)
 
 
 def test_blockers_become_tasks_and_the_review_is_repeated_until_none_is_left(
@@ -460,25 +458,23 @@ def test_assumption_alone_blocks_completion(project: Project) -> None:
     project.refused(1, "gate", "--file", "-", given=given, says="C1 rests on assumption alone")
 
 
-@pytest.mark.parametrize(
-    ("code", "changes", "says"),
-    [
-        (2, {"kind": "party"}, "kind: must be one of"),
-        (1, {"points": {"runs": "PASS x"}}, "no answer for point edge_cases"),
-        (1, {"points": {**GATE["points"], "runs": "could not decide"}}, "no answer for point runs"),
-        (2, {"confidence": 200}, "confidence: must be at most 100"),
-        (2, {"reversal": "3"}, "reversal: must be one of"),
-        (2, {"size": 14}, "size: must be one of"),
-        (2, {"risk": ""}, "risk: must say something"),
-    ],
-)
-def test_answers_that_cannot_be_taken(
-    project: Project, code: int, changes: dict, says: str
-) -> None:
+ANSWERS: list[tuple[int, dict, str]] = [
+    (2, {"kind": "party"}, "kind: must be one of"),
+    (1, {"points": {"runs": "PASS x"}}, "no answer for point edge_cases"),
+    (1, {"points": {**GATE["points"], "runs": "could not decide"}}, "no answer for point runs"),
+    (2, {"confidence": 200}, "confidence: must be at most 100"),
+    (2, {"reversal": "3"}, "reversal: must be one of"),
+    (2, {"size": 14}, "size: must be one of"),
+    (2, {"risk": ""}, "risk: must say something"),
+]
+
+
+def test_answers_that_cannot_be_taken(project: Project) -> None:
     project.reviewed()
     project.verify("C1")
     project.verify("M2")
-    project.refused(code, "gate", "--file", "-", given={**GATE, **changes}, says=says)
+    for code, changes, says in ANSWERS:
+        project.refused(code, "gate", "--file", "-", given={**GATE, **changes}, says=says)
 
 
 # -- the end
