@@ -74,11 +74,14 @@ def _bind(found: loops.View, session_id: str, source: object, call: Call) -> loo
         return found
     data = {"session_id": session_id, "client_pid": pid}
     changes: list = [("owner_changed", data)]
+    from ..store import transcript
+
+    # a client that is gone was at work up to its last line, whatever it had begun
+    data.update(transcript.unread(place.config_dir(call.env), session, call.now if heir else 0))
     if heir:
-        from ..store import answers, transcript
+        from ..store import answers
         from . import agents
 
-        data.update(transcript.unread(place.config_dir(call.env), session, call.now))
         home, out = agents.folder(found), found.snapshot["out"]
         started = [name for name in out if answers.started(home, name)]
         data["same_client"] = not all(answers.given(home, name) for name in started)

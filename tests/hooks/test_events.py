@@ -109,6 +109,20 @@ def test_the_same_session_in_a_new_client_keeps_its_loop(project: Project) -> No
     assert project.stop().held
 
 
+def test_a_client_that_is_gone_was_at_work_up_to_its_last_line(project: Project) -> None:
+    project.start()
+    main = project.config / "projects" / "x" / f"{S1}.jsonl"
+    main.parent.mkdir(parents=True)
+    call = {"content": [{"type": "tool_use", "name": "Bash"}], "stop_reason": "tool_use"}
+    for second, role, message in ((0, "user", {"content": "do it"}), (4, "assistant", call)):
+        row = {"type": role, "timestamp": f"2199-01-01T00:00:0{second}.000Z", "message": message}
+        with main.open("a") as file:
+            file.write(json.dumps(row) + "\n")
+    project.session_start("resume", CLAUDE_PID="1")
+    assert project.session.spent_seconds == 4 and project.session.clock["to"]
+    assert not project.session.clock["busy"], "else ten minutes more, whenever it is resumed"
+
+
 def test_after_clear_the_new_id_inherits_within_one_client(project: Project) -> None:
     project.start()
     assert project.hook("session_end", {"reason": "clear"}).silent
