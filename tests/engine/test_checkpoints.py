@@ -19,7 +19,8 @@ from loopkit.core.journal.errors import LoopError
 from loopkit.engine import checkpoints, git, restoring, trees
 from tests.waiting import gone, wait_for
 
-LARGE = checkpoints.LARGEST + 1
+#: Bytes of a file that is too large for a checkpoint in these tests.
+LARGE = 1_000_001
 
 
 class Repo:
@@ -114,6 +115,12 @@ class Repo:
         return found
 
 
+@pytest.fixture(autouse=True)
+def smaller(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A hundred megabytes are read and compressed for seconds."""
+    monkeypatch.setattr(checkpoints, "LARGEST", LARGE - 1)
+
+
 @pytest.fixture
 def repo(tmp_path: Path, home: Path) -> Repo:
     return Repo(tmp_path / "proj & co")
@@ -203,7 +210,7 @@ def test_a_checkpoint_holds_all_that_belongs_to_it_and_touches_nothing_of_the_pe
         ),
         *("untracked/new file\nwith a line break.txt", os.fsdecode(b"latin-\xe9.txt")),
     }
-    assert snapshot.left_out == ("huge.bin (100 MB)",)
+    assert snapshot.left_out == ("huge.bin (1 MB)",)
     modes = dict(
         row.split("\t")[::-1] for row in rich.git("ls-tree", "-z", snapshot.tree).split("\0")[:-1]
     )
