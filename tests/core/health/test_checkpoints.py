@@ -124,7 +124,7 @@ def test_what_a_batch_has_changed_is_no_start(executing: Book) -> None:
 
 def test_labels() -> None:
     assert checkpoints.label_of(None) == "manual"
-    assert checkpoints.label_of("  before\nthe   rewrite \x1b[31m") == "before the rewrite [31m"
+    assert checkpoints.label_of("  before\nthe   rewrite \x1b[31m") == "before the rewrite"
     assert len(checkpoints.label_of("x" * 500)) <= checkpoints.LONGEST_LABEL
     for words in ("", "  ", "before-rollback", "start", "scaffold", "batch-7"):
         with pytest.raises(UsageFault):
