@@ -26,9 +26,6 @@ MOST_FILES = 40
 #: Decisions, and anti-patterns, that are listed at the most.
 MOST_REASONS = 20
 
-#: A diff that runs no program which a repository's attributes name.
-DIFF = "git diff --no-ext-diff --no-textconv"
-
 
 # -- what was found
 
@@ -343,14 +340,14 @@ def _diff(state: LoopState, kind: str, number: int) -> dict[str, str]:
     if not rows:
         return facts
     if kind == BATCH:
-        return {**facts, "diff": f"{DIFF} {rows[-1].sha[:12]}"}
+        return {**facts, "diff": f"git diff {rows[-1].sha[:12]}"}
     before, after = rows[0], rows[-1]
     if kind == WAVE:
         place = next((n for n, row in enumerate(rows) if row.wave == number), 0)
         before, after = rows[max(0, place - 1)], rows[place]
     if before is after:
         return facts
-    facts["diff"] = f"{DIFF} {before.sha[:12]} {after.sha[:12]}"
+    facts["diff"] = f"git diff {before.sha[:12]} {after.sha[:12]}"
     if kind == WAVE:
         facts["between"] = " and ".join(f"{row.number} ({row.label})" for row in (before, after))
         facts["then"] = after.sha[:12]
@@ -362,7 +359,7 @@ def _newer(state: LoopState) -> str:
     last = since_review(state)
     if state.thorough is None or last is None or last is state.checkpoints.rows[-1]:
         return ""
-    return f"{DIFF} {last.sha[:12]} {state.checkpoints.rows[-1].sha[:12]}"
+    return f"git diff {last.sha[:12]} {state.checkpoints.rows[-1].sha[:12]}"
 
 
 def since_review(state: LoopState) -> Checkpoint | None:

@@ -171,9 +171,7 @@ def test_an_agent_with_several_views_has_a_section_for_each_and_one_form(project
     for words in ("# Review the work of the loop", "> add a limiter", "## What was changed"):
         assert prompt.count(words) == 1, words
     assert prompt.count('"severity"') == 1 and "one list" in prompt
-    before, after = re.search(
-        r"`git diff --no-ext-diff --no-textconv ([0-9a-f]+) ([0-9a-f]+)`", prompt
-    ).groups()
+    before, after = re.search(r"`git diff ([0-9a-f]+) ([0-9a-f]+)`", prompt).groups()
     assert [row["sha"][:12] for row in project.of("checkpoint_made")] == [before, after]
     assert "- C1: The limiter is there\n  `test -f limiter.txt`" in prompt
 

@@ -51,7 +51,7 @@ LAUNCHED = "Async agent launched"
 # What an agent is started with: a step, what it is about, which time.
 TOKEN = re.compile(r"loop:(([a-z_]+?)-?(T-\d+|plan|goal|\d+)?-(\d+))")
 # How a reviewer's prompt names the diff between two checkpoints.
-DIFF = re.compile(r"^- The diff: `(git diff [\w -]+)`", re.M)
+DIFF = re.compile(r"^- The diff: `(git diff \w+ \w+)`", re.M)
 # What shows files that are new too, where none is named.
 ALL_FILES = "grep -rn . --exclude-dir=.git --exclude-dir=.loop"
 #: What a thorough review is asked in a closed field, and the best answer.

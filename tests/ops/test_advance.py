@@ -666,10 +666,7 @@ def test_after_a_fix_only_whose_point_was_open_looks_again(
     again = agents(going.next())
     assert len(again) == 1 and going.project.of("review_asked")[-1]["experts"] == first[1:2]
     told = going.prompt(again[0])
-    assert (
-        "Of it, since the last review: `git diff --no-ext-diff " in told
-        and f"## View: {first[1]}" in told
-    )
+    assert "Of it, since the last review: `git diff " in told and f"## View: {first[1]}" in told
 
 
 @pytest.mark.parametrize("allowed", [True, False])
