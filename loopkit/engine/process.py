@@ -366,7 +366,8 @@ class _Watch:
 
 @contextlib.contextmanager
 def _ended_by_signals() -> Iterator[None]:
-    """Turn TERM and HUP into an exit that runs the clean-up; only possible in the main thread."""
+    """Turn INT, TERM and HUP into an exit that runs the clean-up, those that are ignored excepted;
+    only possible in the main thread."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -374,13 +375,19 @@ def _ended_by_signals() -> Iterator[None]:
     def leave(number: int, frame: object) -> None:
         raise SystemExit(128 + number)
 
-    numbers = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
-    before = {number: signal.signal(number, leave) for number in numbers}
+    before = {number: signal.signal(number, leave) for number in heeded()}
     try:
         yield
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def heeded() -> list[int]:
+    """The signals by which somebody ends us: INT, TERM and HUP, but for what whoever started us has
+    us ignore, as nohup does."""
+    known = [getattr(signal, name, None) for name in ("SIGINT", "SIGTERM", "SIGHUP")]
+    return [one for one in known if one is not None and signal.getsignal(one) != signal.SIG_IGN]
 
 
 def end_group(process: subprocess.Popen, grace: float = 5.0) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import time
 from typing import Any
@@ -13,6 +14,7 @@ import pytest
 
 from loopkit.core.journal.errors import LoopError
 from loopkit.core.pipeline import status
+from loopkit.engine import process
 from loopkit.engine import run as runner
 from loopkit.engine.agents import INTERRUPTED, Answer
 from loopkit.engine.agents.script import Script
@@ -66,8 +68,8 @@ class Work(Case):
         chosen = {"agent": "script", "script": str(path)}
         more = {"checks": ("grep *",), **more}
         wanted = Asked(name, session, words=(name, session), chosen=chosen, **more)
-        self.records = []
-        for record in start.start(Workspace(self.notes.append), wanted):
+        self.records, self.progress = [], []
+        for record in start.start(Workspace(self.notes.append), wanted, self.progress.append):
             self.records.append(record)
         assert isinstance(record, Over)
         return record
@@ -373,6 +375,43 @@ def test_a_session_gives_no_leave(work: Work, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setenv("CLAUDE_CODE_SESSION_ID", "in-a-terminal")
     with pytest.raises(LoopError, match="--checks gives leave"):
         work.go()
+
+
+@pytest.mark.parametrize("ignored", [False, True], ids=["ended", "nohup"])
+def test_a_signal_during_a_check_ends_it_at_once_unless_it_is_ignored(
+    work: Work, monkeypatch: pytest.MonkeyPatch, ignored: bool
+) -> None:
+    (work.project.folder / taskfile.path_of("demo")).write_text(
+        TASKS.split("- subject: Write b")[0]
+    )
+    number = signal.SIGHUP if ignored else signal.SIGINT
+    real = process._Watch.follow
+
+    def interrupted(self: Any, *given: Any) -> str:
+        signal.raise_signal(number)
+        return real(self, *given)
+
+    before = signal.signal(number, signal.SIG_IGN) if ignored else None
+    try:
+        with monkeypatch.context() as patch:
+            patch.setattr(process._Watch, "follow", interrupted)
+            code = work.go().code if ignored else None
+            if not ignored:
+                with pytest.raises(SystemExit) as ended:
+                    work.go()
+                code = ended.value.code
+    finally:
+        if before is not None:
+            signal.signal(number, before)
+    assert code == (0 if ignored else 130)
+    if not ignored:
+        state = work.run_of().state
+        assert (state.status, state.reason) == (status.PAUSED, status.INTERRUPTED)
+        assert work.project.snapshot["status"] == "paused"
+        assert any("work demo 25 --resume" in line for line in work.progress), work.progress
+        assert work.go(how="resume").code == 0, work.told
+    asked = [row for row in work.project.of("role_asked") if row["kind"] == "implementation"]
+    assert len(asked) == 1 and work.subjects[0] == "Write a (T-001)"
 
 
 def test_a_signal_pauses_run_and_loop_and_what_was_spent_counts(

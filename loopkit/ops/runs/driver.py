@@ -50,7 +50,7 @@ class Driver:
     """A run that this process works on. agent: makes that of a stage, all of them at once, so that
     one that cannot be made is known before anything is begun. Raises LoopError.
 
-    stop: why it is to pause · checking: a stage's own checks are running."""
+    stop: why it is to pause."""
 
     takes: tuple[str, ...] = agents.OUTCOMES
 
@@ -67,7 +67,7 @@ class Driver:
         self.began = time.monotonic()
         self.stop: Stop | None = None
         self.woken = threading.Event()
-        self.tested, self.checking, self.ran = False, False, False
+        self.tested, self.ran = False, False
         self.progress = 0
 
     # -- stopping, from a signal or another thread
@@ -178,11 +178,7 @@ class Driver:
         """What the stage's own checks say of its last iteration; they run once for each."""
         if self.run.state.validated is not None:
             return validators.Outcome(self.run.state.validated, [], "its checks have failed")
-        self.checking = True
-        try:
-            found = validators.made(view.entry.stage.validator).validate(view)
-        finally:
-            self.checking = False
+        found = validators.made(view.entry.stage.validator).validate(view)
         row = {"stage": view.at, "iteration": view.done, "passed": found.passed}
         self.run.record([("validation_ran", {**row, "rows": found.rows})])
         if not found.passed:

@@ -75,7 +75,12 @@ def start(
         lock.release()
         raise
     yield Told(words.limits(found.pipeline.name, found.limits))
-    yield from _standing(workspace, driver, lock)
+    try:
+        yield from _standing(workspace, driver, lock)
+    except SystemExit:  # aborted by a signal
+        for line in words.how_it_stands(opened.state, status.FREE):
+            told(line)
+        raise
     if opened.fault is not None:
         raise opened.fault
     state = opened.state
@@ -164,8 +169,8 @@ class _Nobody:
 
 @contextlib.contextmanager
 def _signals(driver: Driver) -> Iterator[None]:
-    """Pause on INT, TERM and HUP; a second one aborts, and so does one during a check. Only the
-    main thread can have handlers."""
+    """Pause on INT, TERM and HUP; a second one aborts, and so does one during a check, whose own
+    handlers those are. Only the main thread can have handlers."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -173,13 +178,12 @@ def _signals(driver: Driver) -> Iterator[None]:
     def pause(number: int, frame: object) -> None:
         again = driver.stop is not None and driver.stop.number
         driver.interrupt(Stop(status.INTERRUPTED, number))
-        if again or driver.checking:
+        if again:
             process.sweep(f"{RUN}={driver.run.state.token}")
             sys.exit(128 + number)
 
-    names = ("SIGINT", "SIGTERM", "SIGHUP")
-    numbers = [getattr(signal, name) for name in names if hasattr(signal, name)]
-    before = {number: signal.signal(number, pause) for number in numbers}
+    # a script's background jobs ignore INT, and are to be stopped by it all the same
+    before = {number: signal.signal(number, pause) for number in {signal.SIGINT, *process.heeded()}}
     try:
         yield
     finally:
