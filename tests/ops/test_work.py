@@ -21,7 +21,7 @@ from loopkit.engine.agents.script import Script
 from loopkit.ops import advance, resume, taskfile
 from loopkit.ops import start as starting
 from loopkit.ops.runs import on_loop, start
-from loopkit.ops.runs.driver import Stop
+from loopkit.ops.runs.driver import RUN, Stop
 from loopkit.ops.runs.start import Asked, Over
 from loopkit.ops.workspace import Workspace
 from loopkit.store.runs import Run
@@ -388,6 +388,7 @@ def test_a_signal_during_a_check_ends_it_at_once_unless_it_is_ignored(
     real = process._Watch.follow
 
     def interrupted(self: Any, *given: Any) -> str:
+        assert os.environ[RUN] == work.run_of().state.token  # so a check that outlives it is found
         signal.raise_signal(number)
         return real(self, *given)
 

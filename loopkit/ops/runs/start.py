@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import signal
 import sys
 import threading
@@ -127,6 +128,7 @@ def _standing(workspace: Workspace, driver: Driver, lock: Lock) -> Iterator[Reco
         yield from _run(driver, lock)
         return
     with headless.session(workspace.folder, driver.run.session):
+        os.environ[RUN] = driver.run.state.token  # by it checks are found that outlive this process
         try:
             yield from _run(driver, lock)
         finally:
