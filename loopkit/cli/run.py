@@ -72,6 +72,8 @@ def run(call: app.App, words: tuple[str, ...], **given: object) -> int | Result:
     reached; without arguments, list what there is. Behind `--` stands the program of agent
     command."""
     if not words and not given["go_on"]:
+        if any(given.values()):
+            raise UsageFault("give a stage or pipeline and a session", "loopkit run work auth 25")
         from ..ops.runs import listing
 
         return listing.definitions(call)

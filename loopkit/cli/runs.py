@@ -14,7 +14,7 @@ class _Group(app.Group):
     """Without a command: the list."""
 
     def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
-        rest = [word for word in args if word in self.commands or word in ("-h", "--help")]
+        rest = [word for word in args if not word.startswith("-") or word in ("-h", "--help")]
         return super().parse_args(context, args if rest else ["list", *args])
 
 

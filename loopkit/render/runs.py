@@ -171,8 +171,9 @@ def ended(state: RunState, view: str, iteration: int, runs: int, row: dict) -> s
     return " · ".join(parts)
 
 
-def plan(pipeline: Pipeline) -> list[str]:
-    """What a pipeline would do: a line for each stage, and what ends it."""
+def plan(pipeline: Pipeline, chosen: dict) -> list[str]:
+    """What a pipeline would do: a line for each stage, and what ends it. chosen: agent and model
+    that were given with the start, which count before the stage's."""
     lines = []
     for number, entry in enumerate(pipeline.entries, 1):
         stage = entry.stage
@@ -180,8 +181,9 @@ def plan(pipeline: Pipeline) -> list[str]:
         if stage.min_iterations > 1:
             ends += f", at least {stage.min_iterations}"
         lines.append(f"stage {number} {entry.name} ({stage.name}): {ends}")
-        agent = stage.agent or AGENT
-        model = f", model {stage.model}" if stage.model else ""
+        agent = chosen.get("agent") or stage.agent or AGENT
+        model = chosen.get("model") or stage.model
+        model = f", model {model}" if model else ""
         limits = ", ".join(f"{key} {value:g} s" for key, value in stage.timeouts._asdict().items())
         lines.append(f"  agent {agent}{model}; pause {stage.delay:g} s; deadlines {limits}")
         if stage.validate:

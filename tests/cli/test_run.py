@@ -431,7 +431,8 @@ def test_force_puts_the_old_run_away(bench: Bench) -> None:
     answer = bench.run("s", "a", "1")
     assert answer.exit == 1 and "--force" in answer.out + answer.err
     assert bench.run("s", "a", "1", "--resume").exit == 0
-    assert bench.run("s", "a", "1", "--force").exit == 0
+    assert answer.out.endswith("\nnothing was begun: run a is there already\n")
+    assert bench.lk("run", "s", "a", "1", "--force").exit == 0  # its agent is the same
     assert len(list((bench.root / "archive/runs").iterdir())) == 1
 
 
@@ -639,7 +640,15 @@ def test_dry_run_writes_and_starts_nothing(bench: Bench) -> None:
     assert answer.exit == 0, answer
     for word in ("plateau", "at most 5 iterations", "$25", "Session a, 1.", "prompt.md", "runs/a"):
         assert word in answer.out
+    assert "agent claude;" in answer.out
+    given = bench.lk("run", "s", "a", "--dry-run", "--model", "m", "--", "x").out
+    assert "agent command, model m;" in given
     assert bench.project.files() == before and not (bench.root / "runs").exists()
+
+
+def test_options_without_a_name_and_no_such_command_are_usage(bench: Bench) -> None:
+    assert "stage or pipeline" in bench.project.refused(2, "run", "--resume")
+    assert "No such command 'sho'" in bench.project.refused(2, "runs", "sho")
 
 
 def test_without_arguments_everything_is_listed(bench: Bench) -> None:

@@ -6,14 +6,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from ...core.pipeline import status
 from ...core.pipeline.definitions import AGENT, Entry
 from ...engine import agents
 from ...engine.agents import Agent, Options
 from ...engine.agents.patient import Patient
 from ...store.runs import Run
 from .driver import RUN
-from .ready import Asked, Ready
+from .ready import Asked, Ready, agent_of
 
 
 def bare(
@@ -59,7 +58,6 @@ def maker(
 
 def check(found: Ready, asked: Asked) -> None:
     """Raises LoopError where an agent cannot be made, before anything is begun."""
-    before = Run.open(found.root, asked.session) if asked.how == status.RESUME else None
-    chosen = {**(before.state.chosen if before else {}), **asked.chosen}
+    wanted = agent_of(asked, Run.open(found.root, asked.session))
     for entry in found.pipeline.entries:
-        bare(entry, found.settings["agents"], chosen, {})
+        bare(entry, found.settings["agents"], wanted, {})

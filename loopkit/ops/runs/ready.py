@@ -118,6 +118,17 @@ def _loop(
     return loops.look(workspace, loops.Wish(*wish, asked.checks, asked.take_over, given))
 
 
+def agent_of(asked: Asked, before: Run | None) -> dict[str, Any]:
+    """The agent of a start and its options: what is given, else those of the run that it goes on
+    with or puts away, if that is the person's own."""
+    if before is None or asked.how == status.PLAIN or not before.ours:
+        return asked.chosen
+    had = before.state.chosen
+    if asked.chosen.get("agent", had.get("agent")) != had.get("agent"):
+        return asked.chosen
+    return {**had, **asked.chosen}
+
+
 def _check(workspace: Workspace, asked: Asked) -> None:
     if workspace.environment.get("LOOPKIT_CHILD"):
         raise Refused(

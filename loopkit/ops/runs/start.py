@@ -62,12 +62,12 @@ def start(
         opened, lock = taking.take(workspace, found, asked)
     except taking.Stands as stands:
         over = _told(stands.run, stands.held, stands.code)
-        anew = words.anew(stands.run.state)
-        yield (
-            over
-            if anew in over.text or not over.code
-            else over._replace(text=f"{over.text}\n{anew}")
-        )
+        if over.code:
+            anew = words.anew(stands.run.state)
+            more = "" if anew in over.text else f"\n{anew}"
+            last = f"nothing was begun: run {asked.session} is there already"
+            over = over._replace(text=f"{over.text}{more}\n{last}")
+        yield over
         return
     try:
         maker = making.maker(opened, found.settings["agents"], opened.state.chosen, told)
@@ -206,7 +206,8 @@ def shown(workspace: Workspace, asked: Asked) -> Told:
     found = ready(workspace, asked)
     session = asked.session
     dry = Run(found.root, session)
-    row = {**taking.first(workspace, found, asked), "token": ""}
+    before = Run.open(found.root, session)
+    row = {**taking.first(workspace, found, asked, before), "token": ""}
     events.RUN.apply(dry.state, Event("run_started", row, "", "person"))
     view = completions.View(dry, found.pipeline.entries[0], 0, workspace)
     about, item = loops.described(workspace, found.loop) if found.loop else ([], "")
@@ -214,7 +215,7 @@ def shown(workspace: Workspace, asked: Asked) -> Told:
     lines = [
         *found.notes,
         words.limits(found.pipeline.name, found.limits),
-        *words.plan(found.pipeline),
+        *words.plan(found.pipeline, dry.state.chosen),
         *about,
         f"works in {workspace.project}",
         f"keeps state in {dry.folder}",

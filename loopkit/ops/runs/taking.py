@@ -9,7 +9,6 @@ import time
 from ...core.journal.errors import LimitReached, Refused
 from ...core.pipeline import due, events, status
 from ...core.pipeline.definitions import Entry, Pipeline
-from ...core.pipeline.events import RunState
 from ...engine import process
 from ...render import runs as words
 from ...store import project, runs
@@ -17,7 +16,7 @@ from ...store.runs import Lock, Run
 from ..workspace import Workspace
 from . import validators
 from .driver import RUN
-from .ready import Asked, Ready
+from .ready import Asked, Ready, agent_of
 
 #: Seconds that a process is given to end when somebody else wants it to.
 _PATIENCE = 30.0
@@ -66,7 +65,7 @@ def _take_now(workspace: Workspace, found: Ready, asked: Asked) -> tuple[Run, Lo
         _check_goes_on(before, found, asked)
         runs.clear_requests(before)
         sweep(before)
-        before.record([("run_resumed", _row(found, asked, before.state))])
+        before.record([("run_resumed", _row(found, asked, before))])
         opened = before
     else:
         if before is not None:
@@ -74,7 +73,8 @@ def _take_now(workspace: Workspace, found: Ready, asked: Asked) -> tuple[Run, Lo
             runs.archive(root, session)
         _check_allowed(workspace, found.pipeline)
         head = progress_head(session, found.pipeline, workspace.project)
-        opened = runs.create(root, session, first(workspace, found, asked), head)
+        row = first(workspace, found, asked, before)
+        opened = runs.create(root, session, row, head)
     lock = Lock(root, session, lambda: None)
     lock.take()
     return opened, lock
@@ -132,23 +132,23 @@ def _check_goes_on(before: Run, found: Ready, asked: Asked) -> None:
             raise LimitReached(f"run {session}: {why}", f"raise the limit: {way}")
 
 
-def _row(found: Ready, asked: Asked, state: RunState | None = None) -> dict:
+def _row(found: Ready, asked: Asked, before: Run | None) -> dict:
     """The data of a start. A further start keeps the agent of the one before it."""
-    chosen = {**(state.chosen if state else {}), **asked.chosen}
     return {
         "words": list(asked.words),
-        "chosen": chosen,
+        "chosen": agent_of(asked, before),
         "parts": [_part(entry) for entry in found.pipeline.entries],
         "definition": found.books.digest,
         **found.limits._asdict(),
     }
 
 
-def first(workspace: Workspace, found: Ready, asked: Asked) -> dict:
+def first(workspace: Workspace, found: Ready, asked: Asked, before: Run | None) -> dict:
+    """The data of a run that begins; before: the one that it takes the place of."""
     pipeline = found.pipeline
     items = next((entry.stage.items for entry in pipeline.entries if entry.stage.items), ())
     return {
-        **_row(found, asked),
+        **_row(found, asked, before),
         "session": asked.session,
         "kind": events.LOOP if pipeline.single else events.PIPELINE,
         "pipeline": pipeline.name,
