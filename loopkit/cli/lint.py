@@ -14,6 +14,6 @@ from . import app
     click.argument("names", nargs=-1, metavar="[NAME]..."),
 )
 def lint(call: app.App, kind: str, names: tuple[str, ...]) -> Result:
-    """Check stages and pipelines, or files of tasks, by the rules of a run: each fault with file,
-    line and cure. Exit 1 where a run would refuse one."""
+    """Check stages and pipelines, or with `tasks` the task files in docs/plans, by the rules of a
+    run: each fault with file, line and cure. Exit 1 where a run would refuse one."""
     return ops.lint(call, kind, list(names))

@@ -61,11 +61,13 @@ def _text(path: str, shown: str) -> str:
 
 
 def lint(workspace: Workspace, paths: list[str]) -> Result:
-    """What is wrong with task files. Code 1 where a run would refuse one."""
+    """What is wrong with task files, those in docs/plans where none is named. Code 1 where a run
+    would refuse one."""
+    base = workspace.folder if paths else workspace.project
     lines, errors, warnings, tasks = [], 0, 0, 0
-    for path in paths:
+    for path in paths or _kept(base):
         try:
-            rows = read(os.path.join(workspace.folder, path), path)
+            rows = read(os.path.join(base, path), path)
         except LoopError as error:
             lines.append(f"{path}: error: {error.what}; {error.todo}")
             errors += 1
@@ -76,6 +78,15 @@ def lint(workspace: Workspace, paths: list[str]) -> Result:
     counted = f"{prose.count(errors, 'error')}, {prose.count(warnings, 'warning')}"
     text = "\n".join([*lines, f"{prose.count(tasks, 'task')} checked: {counted}"])
     return Result(None, text, {"said": text, "next": [], "tasks": tasks}, code=1 if errors else 0)
+
+
+def _kept(project: str) -> list[str]:
+    """The task files of a project."""
+    try:
+        names = sorted(os.listdir(os.path.join(project, FOLDER)))
+    except OSError:
+        return []
+    return [os.path.join(FOLDER, name) for name in names if name.endswith(ENDING)]
 
 
 def doubtful(rows: list[dict]) -> list[tuple[int, str]]:

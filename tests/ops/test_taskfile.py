@@ -76,6 +76,11 @@ def test_lint_names_each_doubt_and_counts(case: Case) -> None:
     assert odd.code == 1
     assert odd.text.count("warning: task 1:") == 3
     assert odd.text.endswith("1 task checked: 1 error, 3 warnings")
+    (case.project.folder / taskfile.FOLDER).mkdir(parents=True)
+    case.project.write(taskfile.path_of("csv"), TASKS)
+    case.project.write("docs/plans/csv.md", "A plan\n")
+    every = taskfile.lint(workspace, [])
+    assert (every.code, every.text) == (0, "2 tasks checked: 0 errors, 0 warnings")
 
 
 def test_the_loop_of_a_file_has_its_name_its_tasks_and_the_plan_as_request(case: Case) -> None:
