@@ -27,6 +27,8 @@ def statusline(call: app.App, install: bool, remove: bool, yes: bool) -> Result 
         raise UsageFault("--install and --remove together", "give one of them")
     if install or remove:
         return (ops.install if install else ops.remove)(call, yes)
+    if yes:
+        raise UsageFault("--yes stands alone", "give --install or --remove with it")
     result = ops.line(call, _given())
     return result if result.text or call.as_json else None
 

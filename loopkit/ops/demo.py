@@ -100,8 +100,9 @@ def make_project(folder: str | None) -> str:
                 path = os.path.join(top, name)
                 os.chmod(path, os.stat(path).st_mode | 0o600)
     except OSError as error:
-        what = f"cannot make the demo's project: {error}"
-        raise Damaged(what, "make room or set TMPDIR") from None
+        what = f"cannot make the demo's project in {folder or 'the temporary folder'}: "
+        what += error.strerror or str(error)
+        raise Damaged(what, "make room, or name another folder: --folder") from None
     for arguments in (
         ("init", "-q", "--template=", "."),
         ("add", "-A"),

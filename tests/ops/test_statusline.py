@@ -222,3 +222,7 @@ def test_where_a_projects_settings_come_first_it_is_said(project: Project) -> No
     (folder / "settings.json").write_text('{"statusLine": {"type": "command", "command": "x"}}')
     out = project.ok("statusline", "--install", "--yes").out
     assert str(folder / "settings.json") in out
+
+
+def test_a_yes_to_nothing_is_refused(project: Project) -> None:
+    project.refused(2, "statusline", "--yes", says="--install or --remove")

@@ -136,7 +136,8 @@ class Command(Program):
 
 def not_started(program: str, fault: Exception) -> Answer:
     """Of a program that could not be started, or whose output could not be kept."""
-    return Answer(FATAL, error=f"cannot start {program}: {fault}")
+    why = getattr(fault, "strerror", None) or fault
+    return Answer(FATAL, error=f"cannot start {program}: {why}")
 
 
 def told(end: process.Exit, text: str, errors: str, deadlines: process.Deadlines) -> Answer:

@@ -64,6 +64,7 @@ def test_exit_code_and_last_line_tell_the_outcome(
 def test_a_program_that_cannot_be_started_is_fatal(tmp_path: Path, words: tuple) -> None:
     answer = run(tmp_path, *words)
     assert answer.outcome == "fatal" and answer.error.startswith(f"cannot start {words[0]}: ")
+    assert "Errno" not in answer.error
 
 
 def test_a_folder_that_is_gone_is_fatal(tmp_path: Path) -> None:
