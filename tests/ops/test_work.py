@@ -8,6 +8,8 @@ import os
 import signal
 import subprocess
 import time
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -440,3 +442,43 @@ def test_a_signal_pauses_run_and_loop_and_what_was_spent_counts(
     over = work.go(how="resume")
     assert over.code == 0 and [row["task"] for row in over.data["history"]][0] == "T-001"
     assert work.project.of("task_failed") == []
+
+
+def also(monkeypatch: pytest.MonkeyPatch, what: Callable[[], None]) -> None:
+    """What happens while an agent is at work."""
+    real = Script.run
+
+    def ran(self: Any, *given: Any) -> Answer:
+        what()
+        return real(self, *given)
+
+    monkeypatch.setattr(Script, "run", ran)
+
+
+def test_a_pause_lets_the_iteration_end_with_its_check_and_commit(
+    work: Work, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        also(patch, lambda: (Path(work.run_of().folder) / "pause").touch())
+        over = work.go()
+    assert (over.code, over.data["completion_reason"]) == (1, "asked"), over.text
+    assert [row["task"] for row in over.data["history"]] == ["T-001"]
+    assert work.subjects[0] == "Write a (T-001)"
+    assert over.data["spent"]["usd"] == pytest.approx(0.25)
+    assert work.go(how="resume").code == 0
+
+
+@pytest.mark.parametrize("kind", ["time", "usd"])
+def test_a_limit_within_an_iteration_asks_no_further_agent_and_loses_no_cost(
+    work: Work, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    work.steps["score"] = {**asked(part("a")), "cost": 0.25}
+    given = {"seconds": 7200.0} if kind == "time" else {"usd": 0.2}
+    with monkeypatch.context() as patch:
+        if kind == "time":
+            also(patch, lambda: patch.setattr(on_loop.Driver, "elapsed", 7200.0))
+        over = work.go("looper", goal="write a word", approval="supervisor", **given)
+    reason = {"time": "max_duration", "usd": "max_cost"}[kind]
+    assert (over.code, over.data["completion_reason"]) == (75, reason), over.text
+    assert over.data["spent"]["usd"] == pytest.approx(0.25) and over.data["history"] == []
+    assert [row["step"] for row in work.project.of("agent_ended")] == ["score"]

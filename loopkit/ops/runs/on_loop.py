@@ -100,6 +100,11 @@ class _Attempt:
     def failed(self) -> bool:
         return self.outcome != agents.DONE
 
+    @property
+    def spent(self) -> float:
+        """USD, as far as they are known."""
+        return sum(cost or 0.0 for cost in self.costs)
+
     def answer(self) -> Answer:
         """All of it as one; the cost is what is known of it, None where nothing is."""
         known = [cost for cost in self.costs if cost is not None]
@@ -163,22 +168,50 @@ class Driver(driver.Driver):
         return super().who(step)
 
     def due(self) -> list[Step]:
-        if self.attempt is not None and self.stop is not None and not self.lost:
-            return [Step(CLOSE, self.view.done + 1)]  # what it cost counts
+        if self.attempt is not None:
+            return self._within(self.attempt)
         steps = super().due()
         if steps and self.on_loop and not self.taken:
             return [Step(TAKE)]
         if not steps or steps[0].kind in due.OWN or not self.on_loop:
             return steps
-        number = self.view.done + 1
-        if self.attempt is None:
-            return [Step(BEGIN, number)]
+        return [Step(BEGIN, self.view.done + 1)]
+
+    def _within(self, attempt: _Attempt) -> list[Step]:
+        """An attempt is closed whatever stops it: what it cost counts."""
+        if self.lost or self.run.fault is not None:
+            return []
         try:
-            inner = [] if self.attempt.failed else self.inner.due()
+            inner = [] if attempt.failed else self.inner.due()
         except LoopError as error:
-            self.attempt.fail(agents.FATAL, str(error))
+            attempt.fail(agents.FATAL, str(error))
             inner = []
-        return [Step(CLOSE, number)] if self._is_over(inner) else inner
+        if not self._is_over(inner):
+            cut = self._cut(attempt, inner[0])
+            if cut is None:
+                return inner
+            attempt.fail(*cut)
+        return [Step(CLOSE, self.view.done + 1)]
+
+    def _cut(self, attempt: _Attempt, step: Step) -> tuple[str, str] | None:
+        """Why an attempt goes no further: outcome, error. At a limit of the run no further agent
+        is asked; checks still run."""
+        if self.stop is not None:
+            return agents.INTERRUPTED, self.stop.reason
+        if not attempt.costs or self.inner.who(step) == PROGRAM:
+            return None
+        limits = self.run.state.limits
+        if limits.usd is not None and self.run.state.usd + attempt.spent >= limits.usd:
+            return agents.SPENT, "what the run may cost is used up"
+        if self._left_seconds() <= 0:
+            return agents.TIMED_OUT, "the time of the run is used up"
+        return None
+
+    def _left_usd(self) -> float | None:
+        left = super()._left_usd()
+        if left is None or self.attempt is None:
+            return left
+        return max(0.01, left - self.attempt.spent)
 
     def _is_over(self, inner: list[Step]) -> bool:
         """The attempt was decided, it failed for another reason, or the loop waits for somebody; a
