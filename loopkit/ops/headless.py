@@ -90,6 +90,11 @@ def session(folder: str, name: str) -> Iterator[str]:
         os.chdir(before)
 
 
+def run_of(session: str) -> str:
+    """The run that stands as a session of this id; "" where none does."""
+    return session.removeprefix(RUN).rpartition("-")[0] if session.startswith(RUN) else ""
+
+
 class Agents(NamedTuple):
     """of: the agent of a role · deadlines: seconds until the first output and without any; the
     whole is the step's."""

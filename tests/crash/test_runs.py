@@ -129,9 +129,14 @@ SLEEP = (
 class Sleeping:
     """A run whose agent, and what that has started, sleep."""
 
-    def __init__(self, bench: Bench, data: Path) -> None:
-        bench.stage("s")
-        words = ("run", "s", "a", "3", "--", sys.executable, "-c", SLEEP)
+    def __init__(self, bench: Bench, data: Path, stage: str) -> None:
+        if stage == "work":
+            tasks = bench.project.folder / "docs" / "plans" / "a.tasks.yaml"
+            tasks.parent.mkdir(parents=True)
+            tasks.write_text("- subject: Write it\n  verify: test -f it\n")
+        else:
+            bench.stage(stage)
+        words = ("run", stage, "a", "3", "--checks", "test -f *", "--", sys.executable, "-c", SLEEP)
         self.process = bench.project.program(*words, data=data, session=None)
         pids = bench.project.folder / "pids"
         wait_for("the agent", lambda: pids.exists() and pids.read_text().count(" "))
@@ -150,8 +155,8 @@ class Sleeping:
 def sleeping(bench: Bench, data: Path) -> Any:
     started = []
 
-    def make() -> Sleeping:
-        started.append(Sleeping(bench, data))
+    def make(stage: str = "s") -> Sleeping:
+        started.append(Sleeping(bench, data, stage))
         return started[-1]
 
     yield make
@@ -189,6 +194,19 @@ def test_forced_while_another_one_works(bench: Bench, sleeping: Any) -> None:
     assert bench.run("s", "a", "1", "--force", "--", "true").exit == 0
     assert one.process.wait(300) == 143 and one.agents_gone()
     assert bench.state()["iteration_completed"] == 1
+
+
+def test_a_loop_that_a_run_works_on_is_that_runs(bench: Bench, sleeping: Any) -> None:
+    one = sleeping("work")
+    for how in ((), ("--resume",)):
+        answer = bench.run("work", "a", *how, "--", "true")
+        assert answer.exit == 1 and "run a is active" in answer.err, answer
+        assert "loopkit runs stop a" in answer.err
+    answer = bench.run("work", "b", "--loop", "001-a", "--", "true")
+    assert answer.exit == 1 and "worked on by run a; stop it: loopkit runs stop a" in answer.err
+    answer = bench.run("work", "a", "1", "--force", "--", "touch", "it")
+    assert answer.exit == 0, answer
+    assert one.process.wait(300) == 143 and one.agents_gone()
 
 
 def test_what_a_killed_run_has_left_at_work_is_ended_before_it_goes_on(

@@ -224,6 +224,16 @@ def test_killed_anywhere_each_step_happens_once(work: Work, at: str, asked: int)
     assert work.project.of("task_failed") == []
 
 
+@pytest.mark.parametrize("session", ["demo", "again"])
+def test_a_dead_runs_number_that_another_process_got_holds_no_loop(
+    work: Work, monkeypatch: pytest.MonkeyPatch, session: str
+) -> None:
+    dying(work, "headless.Driver.ended")
+    monkeypatch.setattr("loopkit.store.place.alive", lambda pid: True)
+    over = work.go("work", session, loop="001-demo", how="resume" if session == "demo" else "plain")
+    assert (over.code, over.data["status"]) == (0, "completed"), (over.text, work.told)
+
+
 def begun_in_a_session(work: Work, monkeypatch: pytest.MonkeyPatch, *rows: dict) -> None:
     """A loop that a session has begun and given its tasks; its client still runs."""
     monkeypatch.setenv("CLAUDE_CODE_SESSION_ID", "in-a-terminal")

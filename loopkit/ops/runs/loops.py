@@ -4,6 +4,7 @@ and gives it back."""
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -14,7 +15,7 @@ from ...core.pipeline import status
 from ...core.pipeline.definitions import is_name
 from ...core.pipeline.events import Limits, RunState
 from ...core.steps import resumption
-from ...store import loops, place
+from ...store import loops, place, runs
 from ...store.loop import Loop
 from ...store.runs import Run
 from .. import consent, headless, resume, taskfile
@@ -34,6 +35,8 @@ _DONE = (
     "run {name} has done its tasks; reviews and the gate come next: /loop:resume, or loopkit run "
     "--continue {name}"
 )
+
+_TAKE_OVER = "pause it there (/loop:pause), or take it over: --take-over"
 
 
 class Wish(NamedTuple):
@@ -120,13 +123,26 @@ def _check(workspace: Workspace, loop: Loop, wish: Wish) -> None:
         way = f"raise it: {_OPTIONS[over[0]]}"
         raise LimitReached(f"loop {loop.name}: {over[1]}", way)
     let_go = session.status != verdict.RUNNING or session.failure is not None
-    ours = session.owner == workspace.session
-    if place.alive(session.owner_pid) and not (let_go or ours or wish.take_over):
-        raise Refused(
-            f"loop {loop.name} belongs to session {session.owner}, which is at work",
-            "pause it there (/loop:pause), or take it over: --take-over",
-            code="not_yours",
-        )
+    if not (let_go or wish.take_over or session.owner == workspace.session):
+        _check_owner(loop, wish)
+
+
+def _check_owner(loop: Loop, wish: Wish) -> None:
+    """Raises Refused where somebody else is at work on a loop. Of a run its lock says so; of the
+    run of this name whoever takes it."""
+    session = loop.state.session
+    other = headless.run_of(session.owner)
+    if other == wish.name:
+        return
+    what, way = f"belongs to session {session.owner}, which is at work", _TAKE_OVER
+    at_work = place.alive(session.owner_pid)
+    if other:
+        what, way = f"is worked on by run {other}", f"stop it: loopkit runs stop {other}"
+        lock, now = runs.read_lock(loop.root, other), time.time()
+        held = status.holder(lock, status.RUNNING, runs.here(), now)
+        at_work = lock is not None and held in (status.ACTIVE, status.HUNG)
+    if at_work:
+        raise Refused(f"loop {loop.name} {what}", way, code="not_yours")
 
 
 def _check_tasks(loop: Loop, wish: Wish) -> None:
