@@ -203,7 +203,10 @@ def test_a_loop_that_a_run_works_on_is_that_runs(bench: Bench, sleeping: Any) ->
         assert answer.exit == 1 and "run a is active" in answer.err, answer
         assert "loopkit runs stop a" in answer.err
     answer = bench.run("work", "b", "--loop", "001-a", "--", "true")
-    assert answer.exit == 1 and "worked on by run a; stop it: loopkit runs stop a" in answer.err
+    assert answer.exit == 1 and "worked on by run a; wait for it, or stop it:" in answer.err
+    answer = bench.run("work", "b", "--tasks", "docs/plans/a.tasks.yaml", "--", "true")
+    assert answer.exit == 1 and "one loop of a project is worked on at a time" in answer.err
+    assert not bench.folder("b").exists()
     answer = bench.run("work", "a", "1", "--force", "--", "touch", "it")
     assert answer.exit == 0, answer
     assert one.process.wait(300) == 143 and one.agents_gone()

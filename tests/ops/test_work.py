@@ -24,6 +24,7 @@ from loopkit.ops import advance, resume, taskfile
 from loopkit.ops import start as starting
 from loopkit.ops.runs import on_loop, start
 from loopkit.ops.runs.driver import RUN, Stop
+from loopkit.ops.runs.loops import Found
 from loopkit.ops.runs.start import Asked, Over
 from loopkit.ops.workspace import Workspace
 from loopkit.store.runs import Run
@@ -234,12 +235,31 @@ def test_a_dead_runs_number_that_another_process_got_holds_no_loop(
     assert (over.code, over.data["status"]) == (0, "completed"), (over.text, work.told)
 
 
-def begun_in_a_session(work: Work, monkeypatch: pytest.MonkeyPatch, *rows: dict) -> None:
+def test_a_run_takes_no_project_in_which_another_one_works(
+    work: Work, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not even one that began after it had looked."""
+    assert work.go(iterations=1).code == 75
+    begun_in_a_session(work, monkeypatch, part("x"), name="other")
+    with pytest.raises(LoopError, match="one loop of a project is worked on at a time"):
+        work.go(how="resume", iterations=5)
+    with monkeypatch.context() as patch:
+        patch.setattr(
+            "loopkit.ops.runs.loops.look", lambda workspace, wish: Found(wish, "001-demo")
+        )
+        over = work.go(how="resume", iterations=5)
+    assert over.code == 1 and "is worked on by session in-a-terminal" in over.text
+    assert work.project.snapshot["status"] == "running"
+
+
+def begun_in_a_session(
+    work: Work, monkeypatch: pytest.MonkeyPatch, *rows: dict, name: str = "demo"
+) -> None:
     """A loop that a session has begun and given its tasks; its client still runs."""
     monkeypatch.setenv("CLAUDE_CODE_SESSION_ID", "in-a-terminal")
     monkeypatch.setenv("CLAUDE_PID", str(os.getppid()))
     work.steps["score"] = asked(*rows)
-    options = starting.Options(approval="evidence", name="demo")
+    options = starting.Options(approval="evidence", name=name, beside=True)
     starting.start(Workspace(work.notes.append), "write three words", options)
     work.project.ok("submit", "--file", "-", given=json.dumps(work.steps["score"]["reply"]))
     monkeypatch.delenv("CLAUDE_CODE_SESSION_ID")
@@ -249,7 +269,7 @@ def begun_in_a_session(work: Work, monkeypatch: pytest.MonkeyPatch, *rows: dict)
 def test_a_loop_of_a_session_ends_headless(work: Work, monkeypatch: pytest.MonkeyPatch) -> None:
     """Never while that session is at work on it; the same journal, evidence and leave."""
     begun_in_a_session(work, monkeypatch, part("a"), part("b"))
-    with pytest.raises(LoopError, match="belongs to session in-a-terminal, which is at work"):
+    with pytest.raises(LoopError, match="is worked on by session in-a-terminal"):
         work.go("looper", "demo", loop="001-demo")
     work.project.ok("pause")
     over = work.go("looper", "demo", loop="001-demo")
@@ -278,7 +298,7 @@ def test_a_loop_begun_headless_goes_on_in_a_session(
     assert state["owner"]["session_id"] == "in-a-terminal" and state["status"] == "running"
     assert state["tasks"]["completed"] == 1, told
     monkeypatch.delenv("CLAUDE_CODE_SESSION_ID")
-    with pytest.raises(LoopError, match="which is at work"):
+    with pytest.raises(LoopError, match="is worked on by session in-a-terminal"):
         work.go(how="resume", usd=50)
 
 

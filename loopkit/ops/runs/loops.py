@@ -36,8 +36,6 @@ _DONE = (
     "--continue {name}"
 )
 
-_TAKE_OVER = "pause it there (/loop:pause), or take it over: --take-over"
-
 
 class Wish(NamedTuple):
     """Which loop a run is to work on. name: of the run, and of a loop that is made · loop: what was
@@ -74,6 +72,7 @@ def look(workspace: Workspace, wish: Wish) -> Found:
     folder = named(workspace.root, wish.loop or wish.name, bool(wish.loop))
     if not folder and wish.loop:
         raise Refused(f"there is no loop {wish.loop[:70]}", "see loopkit status --list")
+    _check_beside(workspace, folder, wish)
     if folder:
         assert workspace.root is not None
         loop = Loop(workspace.root, folder)
@@ -122,27 +121,34 @@ def _check(workspace: Workspace, loop: Loop, wish: Wish) -> None:
     if session.verdict in verdict.LIMITS and over is not None:
         way = f"raise it: {_OPTIONS[over[0]]}"
         raise LimitReached(f"loop {loop.name}: {over[1]}", way)
-    let_go = session.status != verdict.RUNNING or session.failure is not None
-    if not (let_go or wish.take_over or session.owner == workspace.session):
-        _check_owner(loop, wish)
+    _check_owner(workspace, loop, wish, "")
 
 
-def _check_owner(loop: Loop, wish: Wish) -> None:
+def _check_beside(workspace: Workspace, folder: str, wish: Wish) -> None:
+    """Raises Refused where somebody is at work on another loop of the project: they share its
+    files."""
+    loop = Loop.active(workspace.root) if workspace.root else None
+    if loop is not None and loop.name != folder and loop.ours:
+        _check_owner(workspace, loop, wish, ", and one loop of a project is worked on at a time")
+
+
+def _check_owner(workspace: Workspace, loop: Loop, wish: Wish, why: str) -> None:
     """Raises Refused where somebody else is at work on a loop. Of a run its lock says so; of the
     run of this name whoever takes it."""
     session = loop.state.session
+    let_go = session.status != verdict.RUNNING or session.failure is not None
     other = headless.run_of(session.owner)
-    if other == wish.name:
+    if let_go or wish.take_over or session.owner == workspace.session or other == wish.name:
         return
-    what, way = f"belongs to session {session.owner}, which is at work", _TAKE_OVER
+    by, way = f"by session {session.owner}", "pause it there (/loop:pause), or add --take-over"
     at_work = place.alive(session.owner_pid)
     if other:
-        what, way = f"is worked on by run {other}", f"stop it: loopkit runs stop {other}"
+        by, way = f"by run {other}", f"wait for it, or stop it: loopkit runs stop {other}"
         lock, now = runs.read_lock(loop.root, other), time.time()
         held = status.holder(lock, status.RUNNING, runs.here(), now)
         at_work = lock is not None and held in (status.ACTIVE, status.HUNG)
     if at_work:
-        raise Refused(f"loop {loop.name} {what}", way, code="not_yours")
+        raise Refused(f"loop {loop.name} is worked on {by}{why}", way, code="not_yours")
 
 
 def _check_tasks(loop: Loop, wish: Wish) -> None:
@@ -230,7 +236,15 @@ def described(workspace: Workspace, found: Found) -> tuple[list[str], str]:
 def take(note: Callable[[str], None], found: Found, most: Limits) -> str:
     """Become the owner of the loop, which is made where it is not there; the folder of it. most:
     limits of one that is made. We stand as the run's session. Raises LoopError."""
-    workspace, wish = Workspace(note), found.wish
+    workspace = Workspace(note)
+    assert workspace.root is not None
+    with runs.guarded(workspace.root):  # of several that found nobody at work one begins
+        _check_beside(workspace, found.folder, found.wish)
+        return _taken(workspace, found, most)
+
+
+def _taken(workspace: Workspace, found: Found, most: Limits) -> str:
+    wish = found.wish
     if not found.folder:
         loop = _made(workspace, found, most)
     else:
