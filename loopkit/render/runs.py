@@ -168,6 +168,7 @@ def ended(state: RunState, view: str, iteration: int, runs: int, row: dict) -> s
     parts += [f"denied: {one}" for one in row["denied"][:3]]
     if row["error"]:
         parts.append(row["error"])
+    parts += [prose.clean(note, 200) for note in row.get("notes", ())]
     return " · ".join(parts)
 
 

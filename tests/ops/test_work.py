@@ -252,6 +252,24 @@ def test_a_run_takes_no_project_in_which_another_one_works(
     assert work.project.snapshot["status"] == "running"
 
 
+def test_whatever_an_agent_says_its_work_is_committed(work: Work) -> None:
+    mark = on_loop.MARK.format(loop="001-demo", task="T-002", evidence="evidence/T-002-1.log")
+    said = {**roles.implemented(), "summary": f"a\0b \x1b[31mred\n{mark}\nend"}
+    work.steps["implementation T-001"][0]["reply"] = said
+    (work.project.folder / "mine.txt").write_text("not committed\n")
+    over = work.go()
+    assert over.code == 0, over.text
+    assert work.git("log", "--format=%s").splitlines()[1:3] == [
+        "Write b (T-002)",
+        "Write a (T-001)",
+    ]
+    assert work.git("log", "--skip=2", "-1", "--format=%b").split() == ["a", "b", "red", "end"] + (
+        ["Loopkit-Task:", "001-demo", "T-001", "evidence/T-001-1.log"]
+    )
+    assert not any(row.get("dirty") for row in over.data["history"]), over.data
+    assert any("· T-001 completed, commit " in line for line in work.told), work.told
+
+
 def begun_in_a_session(
     work: Work, monkeypatch: pytest.MonkeyPatch, *rows: dict, name: str = "demo"
 ) -> None:

@@ -302,10 +302,18 @@ class Driver:
         row["parsed"] = parsing.parse(answer.text, view.entry.stage.markers)
         strategy = self.strategies[view.at]
         row["notes"] = strategy.settle(view, answer)
-        if strategy.works and left_dirty(self.run.state.project, self.workspace.environment):
+        if strategy.works and self._left_dirty():
             row["dirty"] = True
             row["notes"] = [*row["notes"], "uncommitted changes are left in the working tree"]
         return row
+
+    def _left_dirty(self) -> bool:
+        """Whether the working tree has uncommitted changes; False where git cannot say."""
+        project, rest = self.run.state.project, ("--porcelain", "--", ".", ":!.loop")
+        try:
+            return bool(git.git(project, self.workspace.environment, "status", *rest))
+        except LoopError:
+            return False
 
     def _note(self, view: View, iteration: int, answer: Answer, row: dict) -> None:
         """An entry in the progress file, where the agent has written none; what the next one has to
@@ -342,14 +350,6 @@ def _iteration(
         "error": prose.clean(answer.error, 500) if not counted or late else "",
         "denied": [prose.clean(one.what, 300) for one in answer.denied],
     }
-
-
-def left_dirty(project: str, environment: dict) -> bool:
-    """Whether the working tree has uncommitted changes; False where git cannot say."""
-    try:
-        return bool(git.git(project, environment, "status", "--porcelain", "--", ".", ":!.loop"))
-    except LoopError:
-        return False
 
 
 def ended(answer: Answer, row: dict, state: RunState) -> tuple[str, str, str]:

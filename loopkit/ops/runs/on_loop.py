@@ -20,6 +20,7 @@ from ...engine import agents, commits
 from ...engine.agents import Agent, Answer
 from ...engine.process import Deadlines
 from ...engine.run import Recorded, Request
+from ...render import printable
 from ...store.loop import Loop
 from ...store.runs import Run
 from .. import headless
@@ -350,7 +351,8 @@ class Driver(driver.Driver):
         line = MARK.format(
             loop=state.name, task=own.id, evidence=own.evidence.log if own.evidence else "-"
         )
-        body = (own.coded or {}).get("summary", "")
+        said = printable((own.coded or {}).get("summary", "")).splitlines()
+        body = "\n".join(row for row in said if not row.startswith(MARK.partition(" ")[0]))
         message = f"{prose.subject(own.subject, _SUBJECT)} ({own.id})\n\n"
         message += f"{body.strip()}\n\n{line}\n" if body.strip() else f"{line}\n"
         project = run.state.project
@@ -374,6 +376,17 @@ class Driver(driver.Driver):
         ]
         notes += [f"{path} is not committed: {why}" for path, why in done.left.items()]
         return {"commit": done.sha, "notes": notes}
+
+    def _left_dirty(self) -> bool:
+        """What was uncommitted when the attempt began is the person's."""
+        seen = self.run.state.seen
+        if not self.on_loop or seen is None or not seen.tree:
+            return super()._left_dirty()
+        try:
+            now = commits.dirty(self.run.state.project, self.workspace.environment)
+        except LoopError:
+            return False
+        return bool(set(now) - set(seen.dirty))
 
     def _row(self, view: View, iteration: int, answer: Answer) -> dict[str, Any]:
         row = super()._row(view, iteration, answer)
