@@ -12,7 +12,6 @@ from typing import Any
 
 from ...core.health import allowing, failures
 from ...core.journal import pricing
-from ...core.journal.errors import Damaged
 from ...store import client, place, transcript
 from .. import process
 from . import (
@@ -60,10 +59,7 @@ _LASTING = ("authentication_failed", "billing_error", "invalid_request", "model_
 def make(options: Options) -> Claude:
     """Claude Code as the PATH gives it. Raises Damaged where it is not there."""
     agent = Claude(options, {**os.environ, **options.environment})
-    try:
-        process.find("claude", agent.environment.get("PATH", ""))
-    except FileNotFoundError as error:
-        raise Damaged(str(error), "install Claude Code, or add its folder to the PATH") from None
+    agent.check("claude", "install Claude Code, or add its folder to the PATH")
     return agent
 
 

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 
 from ...core.health import failures
-from ...core.journal.errors import UsageFault
+from ...core.journal.errors import Damaged, UsageFault
 from .. import process
 from . import (
     DONE,
@@ -46,14 +46,17 @@ _TEMPORARY = 75
 
 
 def make(options: Options) -> Command:
-    """The program of the options. Raises UsageFault where there is none."""
+    """The program of the options. Raises UsageFault where there is none, Damaged for one that is
+    not there."""
     words = list(options.program)
-    if not words:
+    if not words or not words[0]:
         raise UsageFault("agent 'command' has no program", "name one: its argument list")
     words += options.arguments
     if options.prompt_by == "file" and not any(PROMPT in word for word in words):
         words.append(PROMPT)
-    return Command(words, {**os.environ, **options.environment})
+    agent = Command(words, {**os.environ, **options.environment})
+    agent.check(words[0], "install it, or give the path of a program")
+    return agent
 
 
 class Program:
@@ -65,6 +68,17 @@ class Program:
         self.environment = {name: given[name] for name in given if name not in _OURS}
         self.environment.update(_CHILD)
         self.stop = threading.Event()
+
+    def check(self, name: str, cure: str) -> None:
+        """Raises Damaged where there is no such program, so that it is known before a run."""
+        try:
+            path = process.find(name, self.environment.get("PATH", ""))
+        except FileNotFoundError as error:
+            raise Damaged(str(error), cure) from None
+        if not os.path.isfile(path):
+            raise Damaged(f"there is no program {name}", cure)
+        if not os.access(path, os.X_OK):
+            raise Damaged(f"{name} may not be executed", f"chmod +x {path}")
 
     def interrupt(self) -> None:
         """End every run, now and later."""

@@ -11,8 +11,6 @@ import os
 from functools import partial
 from typing import NamedTuple
 
-from ...core.journal.errors import Damaged
-from .. import process
 from . import Options
 from .command import Command
 
@@ -46,10 +44,7 @@ def make(name: str, options: Options) -> Command:
     agent = Command(
         [*words, *options.arguments, *preset.last], {**os.environ, **options.environment}
     )
-    try:
-        process.find(words[0], agent.environment.get("PATH", ""))
-    except FileNotFoundError as error:
-        raise Damaged(str(error), "install it, or add its folder to the PATH") from None
+    agent.check(words[0], "install it, or add its folder to the PATH")
     return agent
 
 

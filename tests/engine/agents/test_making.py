@@ -27,6 +27,11 @@ def ask(
     [
         ("clod", Options(), "there is no agent 'clod'; use one of claude, codex, gemini, "),
         ("command", Options(), "agent 'command' has no program"),
+        ("command", Options(program=("",)), "agent 'command' has no program"),
+        ("command", Options(program=("no-such",)), "no-such is not on the PATH"),
+        ("command", Options(program=("/nowhere/x",)), "there is no program /nowhere/x"),
+        ("command", Options(program=("/",)), "there is no program /"),
+        ("command", Options(program=(__file__,)), f"{__file__} may not be executed; chmod +x"),
         ("script", Options(), "agent 'script' has no file"),
         ("script", Options(script="/nowhere.yaml"), "cannot use /nowhere.yaml"),
         ("codex", Options(environment={"PATH": "bin:."}), "codex is not on the PATH"),
@@ -141,8 +146,8 @@ def test_a_program_beside_the_project_is_not_taken_for_one_on_the_path(
     program.chmod(0o755)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PATH", f".:{os.environ['PATH']}")
-    answer = ask(agents.make("command", Options(program=("helper",))), tmp_path)
-    assert answer.outcome == "fatal" and "helper is not on the PATH" in answer.error
+    with pytest.raises(Damaged, match="helper is not on the PATH"):
+        agents.make("command", Options(program=("helper",)))
     answer = ask(agents.make("command", Options(program=("./helper",))), tmp_path)
     assert answer.text == "taken\n"
 
