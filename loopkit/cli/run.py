@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 
 import click
@@ -24,7 +25,7 @@ class _Command(click.Command):
     def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
         if "--" in args:
             cut = args.index("--")
-            context.meta["program"] = args[cut + 1 :]
+            context.meta["program"] = args[cut + 1 :] or [""]
             args = args[:cut]
         return super().parse_args(context, args)
 
@@ -105,7 +106,7 @@ def _asked(call: app.App, words: tuple[str, ...], given: dict) -> Asked:
     if len(rest) not in (2, 3):
         raise UsageFault("give a stage or pipeline and a session", "loopkit run work auth 25")
     asked = _common(call, given, rest[2] if len(rest) == 3 else None)
-    words = words if len(rest) == 2 else words[:-1]
+    words = (*((form,) if form else ()), *rest[:2], *asked.words)
     return asked._replace(name=rest[0], session=rest[1], form=form, words=words, how=how)
 
 
@@ -124,7 +125,7 @@ def _looper(call: app.App, words: tuple[str, ...], given: dict, how: str) -> Ask
         raise UsageFault("give the name of a run and a number", "loopkit run looper auth 25")
     asked = _common(call, given, typed[0] if typed else None)
     approval = str(given["approval"] or SUPERVISOR)
-    words = (LOOPER, session)
+    words = (LOOPER, session, *asked.words)
     return asked._replace(
         name=LOOPER, session=session, words=words, how=how, goal=goal, approval=approval
     )
@@ -135,10 +136,11 @@ def _continued(call: app.App, words: tuple[str, ...], given: dict) -> Asked:
     if len(words) > 1:
         raise UsageFault("--continue takes the name of one loop", "loopkit run --continue auth")
     found = continued(call, words[0] if words else "")
-    return _common(call, given, None)._replace(
+    asked = _common(call, given, None)
+    return asked._replace(
         name=LOOPER,
         session=found.session,
-        words=(LOOPER, found.session),
+        words=(LOOPER, found.session, *asked.words),
         how=found.how,
         loop=found.folder,
     )
@@ -150,10 +152,12 @@ def _common(call: app.App, given: dict, typed: str | None) -> Asked:
     program = click.get_current_context().meta.get("program")
     chosen = {key: given[key] for key in ("agent", "model", "script", "record") if given[key]}
     if program:
+        program = [_from_here(program[0]), *program[1:]]
         chosen = {"agent": "command", **chosen, "program": program}
     return Asked(
         "",
         "",
+        words=_typed({**given, "iterations": given["iterations"] or typed}),
         iterations=None if most is None else int(most),
         usd=amount(given["usd"], "usd"),
         seconds=amount(given["seconds"], "seconds"),
@@ -165,6 +169,32 @@ def _common(call: app.App, given: dict, typed: str | None) -> Asked:
         checks=tuple(given["checks"]),
         take_over=bool(given["take_over"]),
     )
+
+
+#: Options that a further start has to be told again, and what they are called here.
+_TOLD_AGAIN = {
+    "--iterations": "iterations",
+    "--usd": "usd",
+    "--time": "seconds",
+    "--items": "items",
+    "--items-file": "source",
+    "--loop": "loop",
+    "--tasks": "tasks",
+    "--checks": "checks",
+    "--approval": "approval",
+}
+
+
+def _typed(given: dict) -> tuple[str, ...]:
+    """Those of them that were typed, in pairs with their values."""
+    rows = ((name, given[key]) for name, key in _TOLD_AGAIN.items())
+    pairs = ((name, one) for name, row in rows for one in (row if type(row) is list else [row]))
+    return tuple(word for name, one in pairs if one for word in (name, one))
+
+
+def _from_here(program: str) -> str:
+    """A program that was typed: a path counts from here, wherever its agents work."""
+    return os.path.abspath(program) if os.path.dirname(program) else program
 
 
 def _items(call: app.App, given: dict) -> tuple[str, ...] | None:

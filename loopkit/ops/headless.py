@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shlex
 import time
 import uuid
 from collections.abc import Callable, Iterator
@@ -29,6 +30,8 @@ from .workspace import Workspace
 RUN = "run-"
 #: How the reason of a pause begins where a check may not run.
 NOT_ALLOWED = "checks that may not run"
+#: Most patterns that are named to let checks run.
+_MOST_PATTERNS = 5
 #: Steps of the program's own that run checks.
 _RUNS = (kinds.OPEN_WAVE, kinds.CHECK, kinds.RED_FIRST)
 #: Steps that begin an attempt: an iteration each.
@@ -278,16 +281,17 @@ def _left(loop: Loop, step: Step) -> tuple[float | None, Change | None]:
 def not_allowed(waiting: list[tuple[str, str]]) -> str:
     """Why a run waits for the person's leave, and what lets it go on."""
     named = prose.clean("; ".join(f"{names}: {line}" for names, line in waiting), 300)
-    patterns = list(dict.fromkeys(rules.pattern(line) for _, line in waiting))
+    options, patterns = shlex.join(leave(waiting)), leave(waiting)[1::2]
     return (
-        f"{NOT_ALLOWED} ({named}). Allow them: --checks {_quoted(patterns[0])} for this "
-        f"loop, or verify_allow = [{', '.join(map(_toml, patterns[:5]))}] in "
-        "~/.config/loopkit/config.toml"
+        f"{NOT_ALLOWED} ({named}). Allow them: {options} for this loop, or "
+        f"verify_allow = [{', '.join(map(_toml, patterns))}] in ~/.config/loopkit/config.toml"
     )
 
 
-def _quoted(pattern: str) -> str:
-    return "'" + pattern.replace("'", "'\\''") + "'"
+def leave(waiting: list[tuple[str, str]]) -> list[str]:
+    """The options that let these checks run, the first of them."""
+    patterns = dict.fromkeys(rules.pattern(line) for _, line in waiting)
+    return [word for one in list(patterns)[:_MOST_PATTERNS] for word in ("--checks", one)]
 
 
 def _toml(pattern: str) -> str:

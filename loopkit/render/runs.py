@@ -6,7 +6,7 @@ import shlex
 import time
 
 from ..core.journal import clock, prose
-from ..core.pipeline import events, parsing, status
+from ..core.pipeline import events, parsing, status, typed
 from ..core.pipeline.definitions import AGENT, Pipeline
 from ..core.pipeline.events import Limits, RunState
 
@@ -19,7 +19,7 @@ def command(state: RunState, *more: str) -> str:
     number = [str(state.stages[0].part.runs)] if state.kind == events.LOOP else []
     if "--iterations" in more:
         number = []
-    return shlex.join(["loopkit", "run", *state.words, *number, *more])
+    return shlex.join(["loopkit", "run", *typed.again(state.words, number, [*more, *state.needs])])
 
 
 def shown_iteration(state: RunState) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -475,6 +476,119 @@ def test_changed_files_are_named_and_taken_on_request(bench: Bench) -> None:
     bench.script(s={"text": "x"})
     assert "--accept-changes" in bench.run("s", "a", "--resume").err
     assert bench.run("s", "a", "--resume", "--accept-changes").exit == 0
+
+
+def line_of(answer: Answer, begins: str) -> list[str]:
+    """The words of a printed command, without `loopkit`."""
+    rows = [row for row in answer.out.splitlines() if row.startswith(begins)]
+    return shlex.split(rows[-1][rows[-1].index("loopkit ") :])[1:]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("s", "a", "3", "--usd", "9"),
+        ("stage", "s", "a", "--iterations", "3", "--time", "90m"),
+        ("pipeline", "--single-stage", "s", "a", "3"),
+        ("s", "a", "3", "--items", "it's", "--items", "two  words"),
+        ("p", "a", "5", "--usd", "none"),
+    ],
+)
+def test_a_printed_line_does_what_it_says_when_typed(bench: Bench, words: tuple) -> None:
+    bench.stage("s")
+    bench.pipeline("p", "name: s, stage: s, runs: 3")
+    bench.script(s={"text": "x"}, s_2={"outcome": "fatal", "error": "no"})
+    failed = bench.run(*words)
+    assert failed.exit == 1 and bench.state()["iteration_completed"] == 1
+    before = bench.state()
+    again = bench.lk(*line_of(failed, "start over: "))
+    assert again.exit == 1 and bench.state()["iteration_completed"] == 1, again
+    for key in ("limits", "type", "pipeline"):
+        assert bench.state()[key] == before[key], key
+    bench.script(s={"text": "x"})
+    assert bench.lk(*line_of(again, "go on with iteration 2: ")).exit in (0, 75)
+    assert bench.state()["iteration_completed"] == 3
+
+
+def test_a_line_that_raises_a_limit_keeps_the_others(bench: Bench) -> None:
+    bench.stage("s")
+    bench.script(s={"text": "x", "cost": 2.0})
+    capped = bench.run("s", "a", "3", "--usd", "3", "--time", "5h")
+    assert capped.exit == 75 and bench.state()["spent"]["iterations"] == 2
+    assert "--usd 6" in capped.out and capped.out.count("--usd") == 1
+    assert bench.lk(*line_of(capped, "incomplete")).exit == 0
+    assert bench.state()["limits"] == {"iterations": 3, "usd": 6.0, "seconds": 18000.0}
+
+
+def test_another_stage_takes_the_place_of_one_that_has_ended(bench: Bench) -> None:
+    bench.stage("s", prompt="Notes: ${PROGRESS}")
+    bench.stage("t")
+    bench.script(s={"text": "learnt by s"}, t={"text": "x"})
+    assert bench.run("s", "a", "1").exit == 0
+    refused = bench.run("t", "a", "1", "--resume")
+    assert refused.exit == 1 and "is one of s, not of t, and is completed" in refused.err
+    answer = bench.run("t", "a", "1")
+    assert answer.exit == 0 and "is put away: .loop/archive/runs/a-" in answer.out
+    assert bench.state()["pipeline"] == "t" and "learnt by s" in bench.progress()
+    assert len(list((bench.root / "archive/runs").iterdir())) == 1
+    bench.script(s={"outcome": "fatal", "error": "no"})
+    assert bench.run("s", "a", "1").exit == 1
+    unfinished = bench.run("t", "a", "1")
+    assert unfinished.exit == 1 and "nothing was begun: run a is there already" in unfinished.out
+
+
+def test_what_stands_in_the_way_is_said_before_what_is_missing(bench: Bench) -> None:
+    bench.stage("s")
+    bench.script(s={"text": "x"})
+    assert bench.run("s", "a", "1").exit == 0
+    bare = {"PATH": git_only(bench)}
+    words = ("run", "s", "a", "1", "--agent", "claude")
+    for more, code in ((), 1), (("--resume",), 0):
+        answer = bench.lk(*words, *more, **bare)
+        assert answer.exit == code and "claude" not in answer.err, answer
+        assert "a: completed after 1 iteration" in answer.out and "--force" in answer.out
+    for more in ("--dry-run",), ("--dry-run", "--resume"):
+        answer = bench.lk(*words, *more, **bare)
+        assert answer.exit == 0 and "this start would be refused: a: completed" in answer.out
+    for more in ("--force",), ():
+        words = ("run", "s", "b" if not more else "a", "1", "--agent", "claude")
+        answer = bench.lk(*words, *more, **bare)
+        assert answer.exit == 3 and "claude is not on the PATH" in answer.err
+    assert bench.state()["status"] == "completed" and not bench.folder("b").exists()
+    dry = bench.lk(*words, "--dry-run", **bare)
+    assert dry.exit == 0 and "this start would be refused: claude is not on the PATH" in dry.out
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "says"),
+    [
+        (("--", "no-such", "-p"), 3, "no-such is not on the PATH"),
+        (("--", "./no-such"), 3, "no-such; install it, or give the path of a program"),
+        (("--",), 2, "agent 'command' has no program"),
+        (("--agent", "gemini"), 3, "gemini is not on the PATH"),
+    ],
+)
+def test_a_program_that_is_not_there_is_said_before_anything_begins(
+    bench: Bench, words: tuple, code: int, says: str
+) -> None:
+    bench.stage("s")
+    answer = bench.lk("run", "s", "a", "1", *words, PATH=git_only(bench))
+    assert answer.exit == code and says in answer.err, answer
+    assert not (bench.root / "runs").exists()
+
+
+def test_a_program_is_found_from_where_it_was_typed_or_from_the_project(bench: Bench) -> None:
+    bench.stage("s")
+    program = bench.project.folder / "tools" / "agent"
+    program.parent.mkdir()
+    program.write_text("#!/bin/sh\ncat >/dev/null; echo from $0\n")
+    program.chmod(0o755)
+    assert bench.lk("run", "s", "a", "1", "--", "tools/agent").exit == 0
+    assert f"from {program}" in bench.lk("runs", "logs", "a").out
+    (bench.root / "config.toml").write_text(
+        '[agents.own]\nuse = "command"\nprogram = ["tools/agent"]\n'
+    )
+    assert bench.lk("run", "s", "b", "1", "--agent", "own").exit == 0
 
 
 def test_another_stage_is_not_what_the_run_is_of(bench: Bench) -> None:

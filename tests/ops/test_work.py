@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import time
@@ -65,12 +66,16 @@ class Work(Case):
     def subjects(self) -> list[str]:
         return self.git("log", "--format=%s").splitlines()
 
-    def go(self, name: str = "work", session: str = "demo", **more: Any) -> Over:
+    def script(self) -> str:
+        """The file that its agents answer from."""
         path = self.project.folder.parent / "script.yaml"
         path.write_text(json.dumps({"steps": self.steps}))
-        chosen = {"agent": "script", "script": str(path)}
-        more = {"checks": ("grep *",), **more}
-        wanted = Asked(name, session, words=(name, session), chosen=chosen, **more)
+        return str(path)
+
+    def go(self, name: str = "work", session: str = "demo", **more: Any) -> Over:
+        chosen = {"agent": "script", "script": self.script()}
+        more = {"checks": ("grep *",), "words": (name, session), **more}
+        wanted = Asked(name, session, chosen=chosen, **more)
         self.records, self.progress = [], []
         for record in start.start(Workspace(self.notes.append), wanted, self.progress.append):
             self.records.append(record)
@@ -133,6 +138,34 @@ def test_a_check_that_nobody_allowed_waits_with_the_pattern_to_add(work: Work) -
     assert rows == [("T-001", False), ("T-001", True), ("T-002", True), ("T-003", True)]
     assert work.git("show", "--format=", "--name-only", "HEAD~2").split() == ["a.txt"]
     assert [row["task"] for row in work.project.of("panel_recorded")] == ["T-001"]
+
+
+def test_the_line_that_goes_on_names_every_check(work: Work) -> None:
+    path = work.project.folder / "docs" / "plans" / "demo.tasks.yaml"
+    path.write_text(TASKS.replace("grep -qx good c.txt", "python3 -c 'open(\"c.txt\")'"))
+    over = work.go(checks=(), words=("work", "demo", "--usd", "3"))
+    line = over.text.partition("go on with iteration 1: ")[2].splitlines()[0]
+    leave = ["--checks", "grep *", "--checks", "python3 -c 'open(\"c.txt\")'"]
+    number = str(over.data["limits"]["iterations"])
+    assert shlex.split(line) == [
+        *("loopkit", "run", "work", "demo", number, "--usd", "3", "--resume"),
+        *leave,
+    ]
+    answer = work.project.lk(*shlex.split(line)[1:], session=None)
+    assert answer.exit == 0, answer  # the agent is the same
+    shown = work.project.lk("run", "work", "demo", session=None)
+    assert shown.exit == 1 and "--usd 3 --checks 'grep *' --checks" in shown.out
+
+
+def test_a_session_may_repeat_the_leave_that_was_given(work: Work) -> None:
+    work.steps["implementation T-001"] = {"outcome": "fatal", "error": "no"}
+    assert work.go().code == 1
+    words = ("run", "work", "demo", "--resume", "--checks")
+    assert work.project.lk(*words, "pytest *").exit == 1
+    work.steps["implementation T-001"] = writes("a", "good")
+    work.script()
+    answer = work.project.lk(*words, "grep *")
+    assert answer.exit == 0, answer
 
 
 @pytest.mark.parametrize(
@@ -404,7 +437,7 @@ def test_the_command_line_says_which_loop_is_meant(
     assert (named.session, named.approval, named.words) == (
         "limits",
         "review",
-        ("looper", "limits"),
+        ("looper", "limits", "--approval", "review"),
     )
     assert (again.session, again.how, again.iterations, again.goal) == ("limits", "resume", 7, "")
     assert (anew.session, anew.how, anew.iterations, anew.goal) == ("limits", "force", 7, "")

@@ -65,7 +65,8 @@ class StageState:
 class RunState:
     """All that the events of a run say.
 
-    kind: LOOP or PIPELINE · words: of the command that started it · chosen: the agent and its
+    kind: LOOP or PIPELINE · words: of the command that started it · needs: options that a further
+    start has to give besides · chosen: the agent and its
     options as they were given then · begun: the iteration under way, None between two · untested:
     completion was not tested since the last iteration or the stage's start · validated: whether
     the stage's own checks passed on its last iteration; None: they have not run since ·
@@ -81,6 +82,7 @@ class RunState:
     def __init__(self, session: str) -> None:
         self.session, self.kind, self.pipeline, self.token = session, LOOP, "", ""
         self.words: list[str] = []
+        self.needs: list[str] = []
         self.chosen: dict[str, Any] = {}
         self.project = self.definition = self.loop = ""
         self.items: list[str] = []
@@ -150,6 +152,7 @@ class _Start(EventType):
 
     def fold(self, state: RunState) -> None:
         state.words, state.definition, state.chosen = self.words, self.definition, self.chosen
+        state.needs = []
         state.limits = Limits(self.iterations, self.usd, self.seconds)
         state.take_parts(self.parts)
         state.status, state.reason, state.error, state.ended_at = status.RUNNING, "", "", ""
@@ -321,14 +324,16 @@ class StageEnded(EventType):
 
 
 class RunEnded(EventType):
-    """A run has ended, or waits for a person."""
+    """A run has ended, or waits for a person. needs: options that a further start has to give."""
 
     status: Text
     reason: Text = ""
     error: Text = ""
     elapsed: Amount = 0.0
+    needs: list[Text] = []
 
     def fold(self, state: RunState) -> None:
+        state.needs = self.needs
         state.status, state.reason, state.error = self.status, self.reason, self.error
         state.ended_at, state.until = self.at, None
         state.seconds = max(state.seconds, state.base + self.elapsed)

@@ -92,18 +92,20 @@ BEGIN, GO_ON, ANEW, END_FIRST, SAY_COMPLETED, REFUSE = (
 )
 
 
-def start(status: str | None, held: str, ours: bool, how: str) -> str:
+def start(status: str | None, held: str, ours: bool, how: str, other: bool = False) -> str:
     """What a start may do. status: of the run of that name, None where there is none · held: see
-    `holder` · ours: whether its holder can be ended from here · how: PLAIN, RESUME or FORCE."""
+    `holder` · ours: whether its holder can be ended from here · how: PLAIN, RESUME or FORCE ·
+    other: that run is one of another stage or pipeline, which has had its turn once it has ended:
+    a plan is refined, then worked, under one name."""
     if held in (ACTIVE, HUNG):
         return END_FIRST if how == FORCE and ours else REFUSE
     if status is None:
         return REFUSE if how == RESUME else BEGIN
-    if how == FORCE:
+    if how == FORCE or how == PLAIN and other and status in (COMPLETED, LIMIT):
         return ANEW
-    if how == RESUME:
-        return SAY_COMPLETED if status == COMPLETED else GO_ON
-    return REFUSE
+    if how == PLAIN or other:
+        return REFUSE
+    return SAY_COMPLETED if status == COMPLETED else GO_ON
 
 
 def shown(status: str, held: str) -> str:

@@ -8,7 +8,7 @@ import math
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from ...core.journal import clock, prose
@@ -130,9 +130,11 @@ class Driver:
         limited = any(one.status == status.LIMIT for one in self.run.state.stages)
         return (status.LIMIT, status.MAX_ITERATIONS) if limited else (status.COMPLETED, "complete")
 
-    def end(self, how: str, reason: str, error: str = "") -> None:
-        """Record that the run has ended, or waits. Raises Damaged."""
-        row = {"status": how, "reason": reason, "error": prose.clean(error, 2000)}
+    def end(self, how: str, reason: str, error: str = "", needs: Sequence[str] = ()) -> None:
+        """Record that the run has ended, or waits. needs: options of a further start. Raises
+        Damaged."""
+        row: dict[str, Any] = {"status": how, "reason": reason, "error": prose.clean(error, 2000)}
+        row |= {"needs": list(needs)} if needs else {}
         self.run.record([("run_ended", {**row, "elapsed": round(self.elapsed, 3)})])
 
     # -- stages

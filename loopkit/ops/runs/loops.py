@@ -66,10 +66,8 @@ class Found(NamedTuple):
 def look(workspace: Workspace, wish: Wish) -> Found:
     """Find the loop, or what it is to be made of; nothing is written. Raises LoopError where the
     run cannot have it."""
-    if wish.checks and workspace.session:
-        what = "--checks gives leave, and that is the person's, not a session's"
-        raise Refused(what, "they type it in a terminal of their own", code="unconfirmed")
     folder = named(workspace.root, wish.loop or wish.name, bool(wish.loop))
+    _check_leave(workspace, wish, folder)
     if not folder and wish.loop:
         raise Refused(f"there is no loop {wish.loop[:70]}", "see loopkit status --list")
     _check_beside(workspace, folder, wish)
@@ -88,6 +86,18 @@ def look(workspace: Workspace, wish: Wish) -> Found:
         what = f"there is neither a loop {wish.name} nor a file {path}"
         raise Refused(what, f"skill loop:create-tasks makes one: {taskfile.FORM}")
     return Found(wish, folder, taskfile.read(os.path.join(base, path), path))
+
+
+def _check_leave(workspace: Workspace, wish: Wish, folder: str) -> None:
+    """Raises Refused where a session gives leave that the person has not given already."""
+    if not wish.checks or not workspace.session:
+        return
+    if folder and workspace.root is not None:
+        known = consent.leave_of(workspace, Loop(workspace.root, folder))
+        if set(wish.checks) <= set(known.patterns):
+            return
+    what = "--checks gives leave, and that is the person's, not a session's"
+    raise Refused(what, "they type it in a terminal of their own", code="unconfirmed")
 
 
 def named(root: str | None, name: str, exactly: bool) -> str:

@@ -23,7 +23,7 @@ from ...engine.run import Recorded, Request
 from ...render import printable
 from ...store.loop import Loop
 from ...store.runs import Run
-from .. import headless
+from .. import consent, headless
 from ..workspace import OWNER, Workspace
 from . import driver
 from .completions import Strategy, View
@@ -324,7 +324,13 @@ class Driver(driver.Driver):
                 self.about |= self._commit(state, finished)
             yield from super().take(step, attempt.answer())
         if end is not None and self.run.state.status == status.RUNNING:
-            self.end(*end)
+            self.end(*end, needs=self._needs(end))
+
+    def _needs(self, end: tuple[str, str, str]) -> list[str]:
+        """What the person has to give with the next start."""
+        if end[1] != on_loop.DENIED:
+            return []
+        return headless.leave(consent.missing(self.workspace, opened(self.run)))
 
     def _ending(self, state: LoopState) -> tuple[str, str, str] | None:
         reason = state.session.reason or ""

@@ -3,6 +3,7 @@ written."""
 
 from __future__ import annotations
 
+import os
 from typing import Any, NamedTuple
 
 from ...core.journal import limits as typed
@@ -67,8 +68,17 @@ def library(workspace: Workspace) -> tuple[Library, dict]:
     LoopError."""
     whose = workspace.origin(workspace.root) if workspace.root else None
     settings = config.of_runs(whose, workspace.environment, workspace.project)
+    for row in settings["agents"].values():
+        row["program"] = _in_project(row["program"], workspace.project)
     names = Known(completions.names(), [*settings["agents"], *agents.names()], validators.names())
     return Library(workspace.root, workspace.environment, whose, names), settings
+
+
+def _in_project(program: list[str], project: str) -> list[str]:
+    """The program of a setting: a path counts from the project."""
+    if program and os.path.dirname(program[0]):
+        return [os.path.join(project, program[0]), *program[1:]]
+    return program
 
 
 class Ready(NamedTuple):
@@ -84,8 +94,8 @@ class Ready(NamedTuple):
     loop: loops.Found | None = None
 
 
-def ready(workspace: Workspace, asked: Asked) -> Ready:
-    """Look everything up. Raises LoopError for what cannot be run."""
+def looked_up(workspace: Workspace, asked: Asked) -> Ready:
+    """What is to be run, by its name. Raises LoopError for what cannot be run."""
     _check(workspace, asked)
     books, settings = library(workspace)
     root = workspace.root or place.future(workspace.folder, workspace.environment)
@@ -97,10 +107,15 @@ def ready(workspace: Workspace, asked: Asked) -> Ready:
         raise _untrusted(books, fault) from None
     notes = [_passed_over(name) for name in dict.fromkeys(books.untrusted)]
     wanted = limits(asked, pipeline, settings["limits"], before)
-    for entry in pipeline.entries:
+    return Ready(root, pipeline, wanted, books, settings, notes)
+
+
+def complete(workspace: Workspace, asked: Asked, found: Ready) -> Ready:
+    """The same with what it works on. Raises LoopError where a program or the loop is missing."""
+    for entry in found.pipeline.entries:
         completions.check_programs(entry.stage.completion, workspace.environment)
-    found = _loop(workspace, asked, pipeline, before)
-    return Ready(root, pipeline, wanted, books, settings, notes, found)
+    before = Run.open(found.root, asked.session)
+    return found._replace(loop=_loop(workspace, asked, found.pipeline, before))
 
 
 def _loop(

@@ -24,7 +24,7 @@ from ..workspace import Workspace
 from . import completions, loops, making, notices, on_loop, taking
 from .driver import RUN, Driver, Stop, prompt
 from .on_loop import LOOPER
-from .ready import Asked, Ready, ready
+from .ready import Asked, Ready, complete, looked_up
 
 #: Rounds of the runner that an iteration takes, and some that begin and end stages.
 _ROUNDS, _MORE_ROUNDS = 4, 1000
@@ -53,21 +53,15 @@ def start(
 ) -> Iterator[Record]:
     """Run a stage or a pipeline until it is complete, a limit is reached or somebody stops it.
     told: gets lines of progress from other threads."""
-    found = ready(workspace, asked)
-    making.check(found, asked)
-    yield from map(Told, found.notes)
-    loop.prepare(found.root)
-    found.books.note_own()
     try:
-        opened, lock = taking.take(workspace, found, asked)
-    except taking.Stands as stands:
-        over = _told(stands.run, stands.held, stands.code)
-        if over.code:
-            anew = words.anew(stands.run.state)
-            more = "" if anew in over.text else f"\n{anew}"
-            last = f"nothing was begun: run {asked.session} is there already"
-            over = over._replace(text=f"{over.text}{more}\n{last}")
-        yield over
+        found = checked(workspace, asked)
+        yield from map(Told, found.notes)
+        loop.prepare(found.root)
+        found.books.note_own()
+        opened, lock, away = taking.take(workspace, found, asked)
+    except taking.Stands as there:
+        taking.tidy(there.run)
+        yield stands(there)
         return
     try:
         maker = making.maker(opened, found.settings["agents"], opened.state.chosen, told)
@@ -75,6 +69,8 @@ def start(
     except BaseException:
         lock.release()
         raise
+    if away:
+        yield Told(f"the run {asked.session} of before is put away: {away}")
     yield Told(words.limits(found.pipeline.name, found.limits))
     try:
         yield from _standing(workspace, driver, lock)
@@ -92,6 +88,29 @@ def start(
     code = _by_signal(driver)
     notices.give(state, found.settings["notify"], workspace)
     yield _told(opened, status.FREE, code)
+
+
+def checked(workspace: Workspace, asked: Asked) -> Ready:
+    """All that a start needs, after what stands in its way: of a run that is complete nobody misses
+    a program. Nothing is written. Raises LoopError, taking.Stands."""
+    found = looked_up(workspace, asked)
+    refused = taking.refusal(taking.look(found, asked), found, asked)
+    if refused is not None:
+        raise refused
+    found = complete(workspace, asked, found)
+    making.check(found, asked)
+    return found
+
+
+def stands(there: taking.Stands) -> Over:
+    """How the run stands that a start did not touch."""
+    over = _told(there.run, there.held, there.code)
+    state = there.run.state
+    anew = words.anew(state)
+    more = "" if anew in over.text else f"\n{anew}"
+    if over.code:
+        more += f"\nnothing was begun: run {state.session} is there already"
+    return over._replace(text=over.text + more)
 
 
 def _driver(
@@ -203,17 +222,23 @@ def _told(opened: Run, held: str, code: int | None) -> Over:
 def shown(workspace: Workspace, asked: Asked) -> Told:
     """What a start would do: stages, paths, limits, the prompt of iteration 1. Nothing is written
     and nothing started."""
-    found = ready(workspace, asked)
-    session = asked.session
-    dry = Run(found.root, session)
-    before = Run.open(found.root, session)
-    row = {**taking.first(workspace, found, asked, before), "token": ""}
+    found = looked_up(workspace, asked)
+    seen = taking.look(found, asked)
+    refused = taking.refusal(seen, found, asked)
+    try:
+        found = complete(workspace, asked, found)
+    except LoopError:
+        if refused is None:
+            raise
+    dry = Run(found.root, asked.session)
+    row = {**taking.first(workspace, found, asked, seen.run), "token": ""}
     events.RUN.apply(dry.state, Event("run_started", row, "", "person"))
     view = completions.View(dry, found.pipeline.entries[0], 0, workspace)
     about, item = loops.described(workspace, found.loop) if found.loop else ([], "")
     more = {"ITEM": f"({item}, with all that is known of it)"} if found.loop else {}
     lines = [
         *found.notes,
+        *_in_the_way(found, asked, refused),
         words.limits(found.pipeline.name, found.limits),
         *words.plan(found.pipeline, dry.state.chosen),
         *about,
@@ -225,3 +250,17 @@ def shown(workspace: Workspace, asked: Asked) -> Told:
         prompt(dry, found.pipeline, view, 1, more),
     ]
     return Told("\n".join(lines))
+
+
+def _in_the_way(found: Ready, asked: Asked, refused: Exception | None) -> list[str]:
+    """Why that start would be refused, as things stand."""
+    why = refused
+    if why is None:
+        try:
+            making.check(found, asked)
+        except LoopError as error:
+            why = error
+    if why is None:
+        return []
+    told = stands(why).text if isinstance(why, taking.Stands) else str(why)
+    return [f"this start would be refused: {told}", ""]

@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import signal
 import time
+from typing import NamedTuple
 
 from ...core.journal.errors import LimitReached, Refused
-from ...core.pipeline import due, events, status
+from ...core.pipeline import due, events, status, typed
 from ...core.pipeline.definitions import Entry, Pipeline
 from ...engine import process
 from ...render import runs as words
-from ...store import project, runs
+from ...store import atomic, project, runs
 from ...store.runs import Lock, Run
 from ..workspace import Workspace
 from . import validators
@@ -32,35 +33,87 @@ class Stands(Exception):
         self.run, self.held, self.code = run, held, code
 
 
-def take(workspace: Workspace, found: Ready, asked: Asked) -> tuple[Run, Lock]:
+class Look(NamedTuple):
+    """A run of that name as it stands. what: a start may do, as of status.start."""
+
+    run: Run | None
+    lock: dict | None
+    held: str
+    what: str
+
+
+def look(found: Ready, asked: Asked) -> Look:
+    """See what this start may do; nothing is written. Raises Damaged."""
+    before = Run.open(found.root, asked.session)
+    lock, here = runs.read_lock(found.root, asked.session), runs.here()
+    known = before.state.status if before else None
+    held = status.holder(lock, known or "", here, time.time())
+    can_end = lock is not None and status.process(lock, here) == status.SAME
+    other = before is not None and before.ours and before.state.pipeline != found.pipeline.name
+    return Look(before, lock, held, status.start(known, held, can_end, asked.how, other))
+
+
+def refusal(seen: Look, found: Ready, asked: Asked) -> Exception | None:
+    """Why this start is not to be; None where it is."""
+    if seen.what not in (status.REFUSE, status.SAY_COMPLETED):
+        return None
+    before, session = seen.run, asked.session
+    if before is None:
+        return Refused(f"there is no run {session} to go on with", "leave --resume out")
+    if seen.held in (status.ACTIVE, status.HUNG):
+        word = "is active" if seen.held == status.ACTIVE else "hangs: it has no heartbeat any more"
+        ways = f"stop it: loopkit runs stop {session}, or watch it: loopkit watch {session}"
+        by = words.held_by(seen.lock or {}, time.time())
+        return Refused(f"run {session} {word} ({by})", ways, code="busy")
+    if not before.ours:
+        return foreign(session)
+    if asked.how == status.RESUME and before.state.pipeline != found.pipeline.name:
+        return _other(before, found.pipeline.name)
+    return Stands(before, seen.held, 0 if seen.what == status.SAY_COMPLETED else 1)
+
+
+def _other(before: Run, name: str) -> Refused:
+    state = before.state
+    what = f"run {state.session} is one of {state.pipeline}, not of {name}"
+    if state.status == status.COMPLETED:
+        return Refused(f"{what}, and is completed", "leave --resume out")
+    return Refused(what, f"go on with it: {words.command(state, '--resume')}")
+
+
+class Taken(NamedTuple):
+    """A run that is ours now. away: where the one of that name was put, "" where there was none."""
+
+    run: Run
+    lock: Lock
+    away: str
+
+
+def take(workspace: Workspace, found: Ready, asked: Asked) -> Taken:
     """The run and its lock, taken together: of many who start it at once one gets it. Raises
     LoopError, Stands."""
     while True:
         with runs.guarded(found.root):
             taken = _take_now(workspace, found, asked)
-        if isinstance(taken, tuple):
+        if isinstance(taken, Taken):
             return taken
         end(taken, asked.session)
 
 
-def _take_now(workspace: Workspace, found: Ready, asked: Asked) -> tuple[Run, Lock] | dict:
+def _take_now(workspace: Workspace, found: Ready, asked: Asked) -> Taken | dict:
     """The same under the guard; the lock of a process that has to end first."""
     root, session = found.root, asked.session
-    before = Run.open(root, session)
-    held_lock = runs.read_lock(root, session)
-    known = before.state.status if before else None
-    here = runs.here()
-    held = status.holder(held_lock, known or "", here, time.time())
-    can_end = held_lock is not None and status.process(held_lock, here) == status.SAME
-    what = status.start(known, held, can_end, asked.how)
-    if what == status.END_FIRST:
-        assert held_lock is not None
-        return held_lock
-    if before is not None and held == status.FREE:
+    seen = look(found, asked)
+    before = seen.run
+    if seen.what == status.END_FIRST:
+        assert seen.lock is not None
+        return seen.lock
+    refused = refusal(seen, found, asked)
+    if refused is not None:
+        raise refused
+    if before is not None and seen.held == status.FREE:
         runs.tidy(before)
-    if what == status.REFUSE or what == status.SAY_COMPLETED:
-        raise _refusal(before, held, held_lock, asked, what)
-    if what == status.GO_ON:
+    away = ""
+    if seen.what == status.GO_ON:
         assert before is not None
         _check_goes_on(before, found, asked)
         runs.clear_requests(before)
@@ -68,37 +121,43 @@ def _take_now(workspace: Workspace, found: Ready, asked: Asked) -> tuple[Run, Lo
         before.record([("run_resumed", _row(found, asked, before))])
         opened = before
     else:
-        if before is not None:
-            sweep(before)
-            runs.archive(root, session)
         _check_allowed(workspace, found.pipeline)
         head = progress_head(session, found.pipeline, workspace.project)
         row = first(workspace, found, asked, before)
+        if before is not None:
+            if asked.how == status.PLAIN:
+                head = _notes(before) + head
+            sweep(before)
+            away = os.path.relpath(runs.archive(root, session), os.path.dirname(root))
         opened = runs.create(root, session, row, head)
     lock = Lock(root, session, lambda: None)
     lock.take()
-    return opened, lock
+    return Taken(opened, lock, away)
+
+
+def tidy(before: Run) -> None:
+    """Finish what a process left that died when its run had ended; nothing of one that is at work
+    or has crashed. Raises LoopError."""
+    with runs.guarded(before.root):
+        before.refresh()
+        lock = runs.read_lock(before.root, before.session)
+        if status.holder(lock, before.state.status, runs.here(), time.time()) == status.FREE:
+            runs.tidy(before)
+
+
+def _notes(before: Run) -> str:
+    """What agents of another stage or pipeline have left for those who follow under this name."""
+    try:
+        text = atomic.read(before.progress, runs.MOST_RESULT).decode("utf-8", "replace")
+    except OSError:
+        return ""
+    return f"{text.rstrip()}\n\n"
 
 
 def sweep(before: Run) -> None:
     """End agents that outlived the process which started them."""
     if before.ours:  # the token of a run that came along may be anything
         process.sweep(f"{RUN}={before.state.token}")
-
-
-def _refusal(
-    before: Run | None, held: str, lock: dict | None, asked: Asked, what: str
-) -> Exception:
-    if before is None:
-        return Refused(f"there is no run {asked.session} to go on with", "leave --resume out")
-    if held in (status.ACTIVE, status.HUNG):
-        word = "is active" if held == status.ACTIVE else "hangs: it has no heartbeat any more"
-        ways = f"stop it: loopkit runs stop {asked.session}, or watch it: loopkit runs logs"
-        by = words.held_by(lock or {}, time.time())
-        return Refused(f"run {asked.session} {word} ({by})", f"{ways} {asked.session}", code="busy")
-    if not before.ours:
-        return foreign(asked.session)
-    return Stands(before, held, 0 if what == status.SAY_COMPLETED else 1)
 
 
 def foreign(session: str) -> Refused:
@@ -112,9 +171,6 @@ def _check_goes_on(before: Run, found: Ready, asked: Asked) -> None:
     state, session = before.state, asked.session
     if not before.ours:
         raise foreign(session)
-    if state.pipeline != found.pipeline.name:
-        what = f"run {session} is one of {state.pipeline}, not of {found.pipeline.name}"
-        raise Refused(what, f"go on with it: {words.command(state, '--resume')}")
     if state.definition != found.books.digest and not asked.accept_changes:
         raise Refused(
             f"the files of {state.pipeline} have changed since run {session} began",
@@ -135,12 +191,19 @@ def _check_goes_on(before: Run, found: Ready, asked: Asked) -> None:
 def _row(found: Ready, asked: Asked, before: Run | None) -> dict:
     """The data of a start. A further start keeps the agent of the one before it."""
     return {
-        "words": list(asked.words),
+        "words": typed.anew(asked.words, _typed_before(before, found, asked)),
         "chosen": agent_of(asked, before),
         "parts": [_part(entry) for entry in found.pipeline.entries],
         "definition": found.books.digest,
         **found.limits._asdict(),
     }
+
+
+def _typed_before(before: Run | None, found: Ready, asked: Asked) -> list[str]:
+    """The words of the run that a start goes on with, or puts away to begin the same anew."""
+    if before is None or not before.ours or asked.how == status.PLAIN:
+        return []
+    return before.state.words if before.state.pipeline == found.pipeline.name else []
 
 
 def first(workspace: Workspace, found: Ready, asked: Asked, before: Run | None) -> dict:

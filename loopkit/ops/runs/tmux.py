@@ -9,8 +9,9 @@ import subprocess
 from ...core.journal.errors import Damaged, Refused
 from ...store import place
 from ..workspace import Result, Workspace
-from . import making
-from .ready import Asked, ready
+from . import start as starting
+from . import taking
+from .ready import Asked
 
 #: Variables that say where state and settings are; a tmux server knows those of its own start.
 _KEPT = ("LOOPKIT_", "XDG_", "CLAUDE_CONFIG_DIR", "PATH", "HOME")
@@ -22,7 +23,11 @@ def start(workspace: Workspace, asked: Asked, words: list[str]) -> Result:
     program = shutil.which("tmux", path=place.search_path(workspace.environment))
     if program is None:
         raise Damaged("tmux is not on the PATH", "install it, or leave --tmux out")
-    making.check(ready(workspace, asked), asked)
+    try:
+        starting.checked(workspace, asked)
+    except taking.Stands as there:
+        over = starting.stands(there)
+        return Result(None, over.text, {**over.data, "said": over.text, "next": []}, code=over.code)
     name = f"loop-{asked.session}"
     kept = [
         f"{key}={value}" for key, value in workspace.environment.items() if key.startswith(_KEPT)
@@ -46,7 +51,7 @@ def start(workspace: Workspace, asked: Asked, words: list[str]) -> Result:
         raise Refused(f"tmux starts no session {name}: {why}", way)
     lines = [
         f"run {asked.session} goes on in tmux session {name}",
-        f"watch it: tmux attach -t {name}, or loopkit runs logs {asked.session} --follow",
+        f"watch it: tmux attach -t {name}, or loopkit watch {asked.session}",
     ]
     text = "\n".join(lines)
     return Result(None, text, {"session": asked.session, "tmux": name, "said": text, "next": []})

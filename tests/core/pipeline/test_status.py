@@ -94,6 +94,24 @@ def test_what_a_start_does(
     assert [status.start(known, held, ours, how) for how in (P, R, F)] == [plain, resume, force]
 
 
+@pytest.mark.parametrize(
+    ("known", "held", "plain", "resume", "force"),
+    [
+        ("completed", FREE, status.ANEW, status.REFUSE, status.ANEW),
+        ("limit", FREE, status.ANEW, status.REFUSE, status.ANEW),
+        ("failed", FREE, status.REFUSE, status.REFUSE, status.ANEW),
+        ("paused", FREE, status.REFUSE, status.REFUSE, status.ANEW),
+        ("running", CRASHED, status.REFUSE, status.REFUSE, status.ANEW),
+        ("running", ACTIVE, status.REFUSE, status.REFUSE, status.END_FIRST),
+    ],
+)
+def test_what_a_start_of_another_stage_does(
+    known: str, held: str, plain: str, resume: str, force: str
+) -> None:
+    found = [status.start(known, held, True, how, other=True) for how in (P, R, F)]
+    assert found == [plain, resume, force]
+
+
 @given(
     some.sampled_from([None, *status.EXITS]),
     some.sampled_from([FREE, ACTIVE, HUNG, CRASHED]),
