@@ -101,6 +101,10 @@ class Driver(Protocol):
         """Record an answer and what follows from it. Raises LoopError where it cannot be used and
         nothing was recorded: the step is due still."""
 
+    def without(self, step: Step, error: LoopError) -> Iterator[Recorded]:
+        """Go on where an answer could not be used once more. Raises LoopError where that cannot be:
+        it ends the run."""
+
 
 def run(
     driver: Driver,
@@ -188,6 +192,15 @@ class _Run:
                 self.faults.pop(step, None)
             except LoopError as error:
                 yield Unusable(step, str(error))
-                if step in self.faults:
-                    self.end = Ended(FAILED, step, str(error))
-                self.faults[step] = str(error)
+                yield from self._unusable(step, error)
+
+    def _unusable(self, step: Step, error: LoopError) -> Iterator[Record]:
+        """It is asked for once more, then gone on without."""
+        if step not in self.faults:
+            self.faults[step] = str(error)
+            return
+        del self.faults[step]
+        try:
+            yield from self.driver.without(step, error)
+        except LoopError as fault:
+            self.end = Ended(FAILED, step, str(fault))

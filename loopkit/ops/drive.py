@@ -9,7 +9,7 @@ from ..core.evidence import changes as measured
 from ..core.evidence import command
 from ..core.health import allowing
 from ..core.journal import task
-from ..core.journal.errors import Refused
+from ..core.journal.errors import LoopError, Refused
 from ..core.journal.state import LoopState
 from ..core.plan.events import HAND
 from ..core.review import batch_review, looking
@@ -119,6 +119,14 @@ class Driver:
         loop.refresh()
         if _unchecked(loop.state, step):
             yield _recorded(step, _check(workspace, loop, step))
+
+    def without(self, step: Step, error: LoopError) -> Iterator[Recorded]:
+        """Advice can be done without; nothing else can."""
+        form = FORMS.get(step.kind)
+        if form is None or form.without is None:
+            raise error
+        workspace, _ = self._open()
+        yield _recorded(step, form.without(workspace, *subject_of(step)))
 
 
 def _unchecked(state: LoopState, step: Step) -> bool:
@@ -328,10 +336,12 @@ def _set_check(workspace: Workspace, name: str, row: dict) -> Result:
 
 class _Form(NamedTuple):
     """The use cases of a form or a review. ask: what to tell whoever answers · take: records the
-    answer. Both get the workspace and the step's subject, if it has one."""
+    answer · without: goes on where no answer can be used; None: nothing does. All get the workspace
+    and the step's subject, if it has one."""
 
     ask: Callable[..., Result]
     take: Callable[..., Result]
+    without: Callable[..., Result] | None = None
 
 
 FORMS = {
@@ -343,7 +353,7 @@ FORMS = {
     kinds.PROOFS: _Form(proof.ask, proof.record),
     kinds.SPLIT: _Form(_ask_split, tasks.split),
     kinds.SET_CHECK: _Form(_ask_check, _set_check),
-    kinds.PANEL: _Form(panel.on_task, panel.on_task),
+    kinds.PANEL: _Form(panel.on_task, panel.on_task, panel.unheard),
     kinds.WAVE_REVIEW: _Form(_ask_wave_review, _take_wave_review),
     kinds.PLAN_REVIEW: _Form(_ask_plan_review, _record_plan_review),
     kinds.BATCH_REVIEW: _Form(_ask_batch_review, _record_batch_review),

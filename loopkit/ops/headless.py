@@ -141,7 +141,7 @@ class Driver(drive.Driver):
         super().__init__(note)
         self.agents, self.words = agents, words
         self._asked: dict[Step, tuple[str, float]] = {}
-        self._unseen: set[Step] = set()
+        self._again: set[Step] = set()
 
     def who(self, step: Step) -> str:
         # what no command shows to be fixed is settled by a person
@@ -170,6 +170,7 @@ class Driver(drive.Driver):
     def ask(self, steps: list[Step], faults: dict[Step, str]) -> dict[Step, run.Request]:
         workspace, loop = self._open()
         step = steps[0]
+        self._again = set(faults)
         left, over = _left(loop, step)
         if over is not None:
             workspace.change(loop, lambda state: [over])
@@ -206,8 +207,7 @@ class Driver(drive.Driver):
         workspace, loop = self._open()
         seen = self._seen(workspace, answer)
         looked = drive.looked(loop.state, step, seen, workspace.project)
-        if looked is False and step not in self._unseen:
-            self._unseen.add(step)
+        if looked is False and step not in self._again:
             raise UsageFault(drive.UNSEEN)
         yield from super().take(step, answer._replace(looked=looked))
 
@@ -315,7 +315,7 @@ def waits_for(state: LoopState, step: Step) -> str:
     return f"{about}; {line}" if about else line
 
 
-def stop(note: Callable[[str], None], reason: str, name: str | None = verdict.WAITING) -> None:
+def stop(note: Callable[[str], None], reason: str, name: str = verdict.WAITING) -> None:
     """Let the active loop go, which this run owns: nobody works on it from now on, and where it
     still runs it is paused."""
     workspace = Workspace(note)
@@ -324,7 +324,6 @@ def stop(note: Callable[[str], None], reason: str, name: str | None = verdict.WA
         gone = {"session_id": workspace.session, "client_pid": None, "why": "run ended"}
         changes: list[Change] = [("owner_changed", gone)]
         if loop.state.session.status == verdict.RUNNING:
-            row = {"reason": reason, **({"verdict": name} if name else {})}
-            changes.append(("paused", row))
+            changes.append(("paused", {"verdict": name, "reason": reason}))
         if loop.state.session.status not in verdict.FINAL:
             workspace.change(loop, lambda state: changes)

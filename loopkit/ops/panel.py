@@ -40,6 +40,13 @@ def on_task(workspace: Workspace, task_id: str, row: dict | None = None) -> Resu
     return _block(loop, lines, panel.stuck_topics(loop.state, task), task.id)
 
 
+def unheard(workspace: Workspace, task_id: str) -> Result:
+    """Nothing that a panel on a stuck task said can be used: the work goes on without it."""
+    loop = workspace.own_loop()
+    workspace.change(loop, panel.unheard, task_id)
+    return Result(loop, f"the next attempt at {task_id} goes without a panel")
+
+
 def on_dimension(workspace: Workspace, dimension: str, row: dict | None = None) -> Result:
     """The same on an unclear dimension of the request: its readings are choices."""
     loop = workspace.own_loop()

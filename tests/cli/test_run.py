@@ -854,6 +854,7 @@ def test_a_check_runs_only_if_the_person_allowed_it(bench: Bench, home: Path) ->
     (home / ".config/loopkit/config.toml").write_text('verify_allow = ["test -f *"]\n')
     answer = bench.run("s", "a", "2")
     assert answer.exit == 75 and "`test -f good` exits 1" in answer.out
+    assert bench.state()["error"] == "the last iteration: `test -f good` exits 1"
     assert "`test -f good` exits 1" in bench.progress()
     assert bench.state()["history"][1]["validation"][0]["exit"] == 1
     assert (bench.folder() / "evidence/s-1.log").exists()

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from loopkit.core.journal.errors import Refused
+from loopkit.core.journal.errors import LoopError, Refused
 from loopkit.core.steps.kinds import KINDS, Step, step
 from loopkit.engine import run
 from loopkit.engine.agents import Answer, Prompt
@@ -22,12 +22,14 @@ OPEN, CLOSE = step("open_wave", 1), step("close_wave", 1)
 class Driver:
     """Steps in groups, one after the other; each is done once it was done or answered.
 
-    refuses: how often the answer to a step cannot be used.
+    refuses: how often the answer to a step cannot be used · spare: steps that can be gone on without.
     """
 
-    def __init__(self, *groups: list[Step], refuses: dict[Step, int] | None = None) -> None:
+    def __init__(
+        self, *groups: list[Step], refuses: dict[Step, int] | None = None, spare: tuple = ()
+    ) -> None:
         self.groups = [list(group) for group in groups]
-        self.refuses = refuses or {}
+        self.refuses, self.spare = refuses or {}, spare
         self.told: list[str] = []
         self.taken: list[tuple[Step, str]] = []
         self.takes: tuple[str, ...] = ("done", "empty")
@@ -58,6 +60,11 @@ class Driver:
 
     def take(self, one: Step, answer: Answer) -> Iterator[Recorded]:
         return self._done(one, answer.text)
+
+    def without(self, one: Step, error: LoopError) -> Iterator[Recorded]:
+        if one not in self.spare:
+            raise error
+        return self._done(one, "went without")
 
 
 class Agent:
@@ -145,6 +152,12 @@ def test_an_answer_that_cannot_be_used_is_asked_for_once_more() -> None:
 def test_and_a_second_time_ends_it() -> None:
     records = ran(Driver([step("score")], refuses={step("score"): 2}))
     assert records[-1] == Ended("failed", step("score"), "no: score None")
+
+
+def test_or_it_is_gone_on_without() -> None:
+    driver = Driver([step("score")], [CLOSE], refuses={step("score"): 2}, spare=(step("score"),))
+    assert ran(driver)[-1] == Ended("over")
+    assert driver.taken == [(step("score"), "went without"), (CLOSE, "did it")]
 
 
 def test_an_answer_that_was_taken_wipes_the_slate() -> None:

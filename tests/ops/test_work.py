@@ -29,7 +29,7 @@ from loopkit.ops.runs.loops import Found
 from loopkit.ops.runs.start import Asked, Over
 from loopkit.ops.workspace import Workspace
 from loopkit.store.runs import Run
-from tests.cli.kit import Project
+from tests.cli.kit import GATE, Project
 from tests.core import roles
 from tests.ops.kit import WANTED, Case, asked, check, part, planned, writes
 
@@ -206,6 +206,67 @@ def test_only_blocked_tasks_left_is_waiting(work: Work) -> None:
     )
     assert "the API key is missing" in over.text
     assert len(over.data["history"]) == 3
+
+
+NONSENSE = {"text": "I'll wait for the build. <promise>COMPLETE</promise>", "cost": 0.01}
+
+
+def nothing_usable(work: Work) -> None:
+    """Agents that do no work and fill in no form."""
+    kinds = ("implementation T-001", "panel", "split")
+    work.steps |= dict.fromkeys(kinds, NONSENSE)
+
+
+def test_an_agent_that_answers_nonsense_is_tried_again_up_to_the_limit(work: Work) -> None:
+    nothing_usable(work)
+    over = work.go(iterations=3)
+    assert (over.code, over.data["completion_reason"]) == (75, "max_iterations"), over.text
+    assert "T-001 is not completed: verification exits 2" in over.text
+    rows = over.data["history"]
+    assert [(row["task"], row["outcome"]) for row in rows] == [("T-001", "done")] * 3
+    assert all("not completed" in row["error"] for row in rows)
+    assert [row.get("consensus") for row in work.project.of("panel_recorded")] == [None, None]
+    assert "verification exits 2" in open(work.run_of().progress, encoding="utf-8").read()
+    again = work.go(how="resume", iterations=5)
+    assert again.code == 75 and "split T-001: the form is no list" in again.text
+    assert [row["outcome"] for row in again.data["history"][3:]] == ["unusable"] * 2
+
+
+def test_iterations_that_come_no_further_at_one_step_are_not_repeated_for_ever(work: Work) -> None:
+    nothing_usable(work)
+    over = work.go(iterations=25)
+    assert (over.code, over.data["status"]) == (1, "paused")
+    assert over.data["completion_reason"] == "stalled" and len(over.data["history"]) == 6
+    assert "3 iterations in a row came no further: split T-001: the form is no list" in over.text
+    assert work.project.snapshot["verdict"] == "stalled"
+    over = work.go(how="resume")  # a person's decision: it is tried as often again
+    assert over.data["completion_reason"] == "stalled" and len(over.data["history"]) == 9
+    assert over.data["spent"]["usd"] == pytest.approx(3 * 0.01 + 2 * 0.02 + 6 * 0.02)
+
+
+def test_judges_of_the_whole_are_asked_once_an_iteration(
+    work: Work, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each answer of one that never lets a loop be complete counts like any iteration."""
+    begun_in_a_session(work, monkeypatch, part("a"))
+    work.project.ok("pause")
+    usual, unsure = work.steps["gate"], {"reply": {**GATE, "confidence": 10}, "cost": 0.01}
+    review = work.steps["thorough_review"]
+    work.steps |= {
+        "gate": unsure,
+        "gate_again": unsure,
+        "thorough_review": [NONSENSE, NONSENSE, review],
+    }
+    over = work.go("looper", "demo", loop="001-demo", iterations=4)
+    assert (over.code, over.data["completion_reason"]) == (75, "max_iterations"), over.text
+    outcomes = [row["outcome"] for row in over.data["history"]]
+    assert outcomes == ["done", "unusable", "done", "done"]
+    over = work.go("looper", "demo", how="resume", iterations=25)
+    assert (over.code, over.data["completion_reason"]) == (1, "stalled"), over.text
+    assert "came no further: gate_again" in over.text
+    work.steps["gate_again"] = usual
+    over = work.go("looper", "demo", how="resume")
+    assert (over.code, over.data["status"]) == (0, "completed"), (over.text, work.told)
 
 
 def dying(work: Work, at: str) -> None:

@@ -73,7 +73,8 @@ class RunState:
     unpriced: iterations of which nobody knows the cost · base: seconds spent before this start ·
     loop: the folder of the loop that it works on · seen: how things stood when the attempt under
     way began, one that was cut off included · since: the same for tasks that were tried and are not
-    committed yet.
+    committed yet · stuck: the step of the loop at which the last iterations ended, and how many in
+    a row since this start.
     """
 
     begun: int | None
@@ -97,6 +98,7 @@ class RunState:
         self.events = 0
         self.seen: Seen | None = None
         self.since: dict[str, Seen] = {}
+        self.stuck: tuple[str, int] = "", 0
 
     @property
     def current(self) -> int:
@@ -157,6 +159,7 @@ class _Start(EventType):
         state.take_parts(self.parts)
         state.status, state.reason, state.error, state.ended_at = status.RUNNING, "", "", ""
         state.until, state.begun, state.base = None, None, state.seconds
+        state.stuck = "", 0
 
 
 class RunStarted(_Start):
@@ -232,7 +235,7 @@ class IterationEnded(EventType):
     run again · outcome: see engine/agents · elapsed: seconds since this start of the run · parsed:
     what its output said · output: its result's file, relative to the run's folder · dirty: whether
     it left uncommitted changes · notes: for the next agent · task: that it was about · commit: of
-    what it changed."""
+    what it changed · stuck: the step at which its loop came no further."""
 
     stage: Count
     iteration: Number
@@ -250,6 +253,7 @@ class IterationEnded(EventType):
     notes: list[Text] = []
     task: Text = ""
     commit: Text = ""
+    stuck: Text = ""
 
     def fold(self, state: RunState) -> None:
         state.begun, state.until, state.validated = None, None, None
@@ -263,6 +267,10 @@ class IterationEnded(EventType):
         state.seen = None
         if not self.counted:
             return
+        step, count = state.stuck
+        state.stuck = (
+            (self.stuck, count + 1 if self.stuck == step else 1) if self.stuck else ("", 0)
+        )
         stage = state.stages[self.stage]
         stage.done += 1
         stage.rows.append(self.row(stage.part.name))

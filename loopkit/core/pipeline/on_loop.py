@@ -13,6 +13,8 @@ from .completion import Verdict
 
 #: Why a run pauses that may not run a check.
 DENIED = "denied"
+#: The outcome of an iteration in which an agent's answer to a step of the loop cannot be used.
+UNUSABLE = "unusable"
 #: Why a run ends at a limit of its loop.
 _LIMITS = {
     verdict.LIMIT_ITERATIONS: status.MAX_ITERATIONS,
@@ -54,6 +56,14 @@ def judged(state: LoopState, goal: bool) -> Verdict:
         return Verdict(completion.OPEN)
     named = "; ".join(f"{row.id}: {prose.clean(row.block_text or '', 200)}" for row in blocked)
     return Verdict(completion.WAITING, f"only blocked tasks are left: {named}")
+
+
+def unfinished(task: tasks.Task) -> str:
+    """Why an attempt has not completed its task."""
+    if tasks.is_blocked_outside(task):
+        return f"{task.id} is blocked: {prose.clean(task.block_text or '', 200)}"
+    last = task.history[-1]["result"] if task.history else task.status
+    return f"{task.id} is not completed: {prose.clean(str(last), 200)}"
 
 
 def ending(state: LoopState, denied: bool) -> tuple[str, str, str] | None:

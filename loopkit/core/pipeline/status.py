@@ -13,7 +13,7 @@ RUNNING, COMPLETED, LIMIT, FAILED, PAUSED = "running", "completed", "limit", "fa
 PENDING = "pending"
 #: Why a run has ended or paused.
 MAX_ITERATIONS, MAX_COST, MAX_DURATION = "max_iterations", "max_cost", "max_duration"
-INTERRUPTED, ASKED, WAITING = "interrupted", "asked", "waiting"
+INTERRUPTED, ASKED, WAITING, STALLED = "interrupted", "asked", "waiting", "stalled"
 
 #: The exit code of the command whose run ended so; one that a signal ended exits 128 + n.
 EXITS = {

@@ -160,7 +160,8 @@ class RecommendationRow(Fields):
 
 
 class PanelRecorded(EventType):
-    """call: stuck, clarify or wave, and what it is about."""
+    """call: stuck, clarify or wave, and what it is about; without a consensus nobody could read
+    what it found."""
 
     task: Text | None = None
     attempt: Count | None = None
@@ -174,7 +175,8 @@ class PanelRecorded(EventType):
 
     def fold(self, state: LoopState) -> None:
         state.records += 1
-        state.panels.append(self.data)
+        if self.data.get("consensus"):
+            state.panels.append(self.data)
         task = state.tasks.get(self.task or "")
         if task is not None:
             attempt = task.attempts if self.attempt is None else self.attempt

@@ -131,6 +131,12 @@ def recorded(state: LoopState, task_id: str, given: dict, profiles: list | None 
     return [("panel_recorded", {**about, **data})]
 
 
+def unheard(state: LoopState, task_id: str) -> list:
+    """A panel on a failed task whose answer cannot be used: the next attempt does without."""
+    task = work.find(state, task_id)
+    return [("panel_recorded", {"call": "stuck", "task": task.id, "attempt": task.attempts})]
+
+
 def _same(row: dict, data: dict) -> bool:
     return plain(str(row.get("consensus", ""))) == plain(data["consensus"])
 

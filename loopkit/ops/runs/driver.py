@@ -15,7 +15,8 @@ from ...core.journal import clock, prose
 from ...core.journal.errors import Damaged, LoopError
 from ...core.pipeline import completion, due, parsing, status, template
 from ...core.pipeline.definitions import STOP, Entry, Pipeline
-from ...core.pipeline.events import RunState
+from ...core.pipeline.events import RunState, StageState
+from ...core.pipeline.on_loop import UNUSABLE
 from ...core.steps.kinds import AGENT, PROGRAM, Step
 from ...engine import agents, git, listing
 from ...engine.agents import Agent, Answer, Prompt
@@ -29,8 +30,8 @@ from .completions import View
 
 #: Characters of an agent's message in an entry of the progress file.
 _LEARNT = 600
-#: The exit code that the history has for an iteration out of time.
-_LATE = 124
+#: The exit codes that the history has for iterations that count, by their outcome.
+_EXITS = {agents.DONE: 0, agents.EMPTY: 0, agents.TIMED_OUT: 124, UNUSABLE: 1}
 
 
 #: The variable by which a run's agents are known, with all that they start.
@@ -125,10 +126,12 @@ class Driver:
             if self.run.fault is None:
                 self.end(status.FAILED, "", str(error))
 
-    def _outcome(self) -> tuple[str, str]:
+    def _outcome(self) -> tuple[str, str, str]:
         """How a run ends whose stages have all ended."""
-        limited = any(one.status == status.LIMIT for one in self.run.state.stages)
-        return (status.LIMIT, status.MAX_ITERATIONS) if limited else (status.COMPLETED, "complete")
+        limited = [stage for stage in self.run.state.stages if stage.status == status.LIMIT]
+        if not limited:
+            return status.COMPLETED, "complete", ""
+        return status.LIMIT, status.MAX_ITERATIONS, last_fault(limited[0])
 
     def end(self, how: str, reason: str, error: str = "", needs: Sequence[str] = ()) -> None:
         """Record that the run has ended, or waits. needs: options of a further start. Raises
@@ -202,7 +205,9 @@ class Driver:
         row = {"index": view.at, "status": status.LIMIT, "reason": status.MAX_ITERATIONS}
         self.run.record([("stage_ended", row)])
         if view.entry.on_limit == STOP:
-            self.end(status.LIMIT, status.MAX_ITERATIONS)
+            self.end(
+                status.LIMIT, status.MAX_ITERATIONS, last_fault(self.run.state.stages[view.at])
+            )
         text = f"{view.entry.name}: its {view.entry.runs} iterations are used up, not complete"
         return Recorded(step, text, {"stage": view.entry.name}, False)
 
@@ -261,13 +266,7 @@ class Driver:
         self.ran = True
         view = self.view
         iteration, answer = view.done + 1, self.judged(view, answer)
-        try:
-            row = self._row(view, iteration, answer)
-        except LoopError as error:
-            row = _iteration(view, iteration, answer, False, self.elapsed)
-            row["error"] = prose.clean(str(error), 2000)
-        self.run.record([("iteration_ended", row)])
-        self._note(view, iteration, answer, row)
+        row = self._record(view, iteration, answer)
         if self.stop is None and not row["counted"]:
             self.end(*ended(answer, row, self.run.state))
         text = words.ended(self.run.state, view.entry.name, iteration, view.entry.runs, row)
@@ -276,6 +275,21 @@ class Driver:
             most = self.run.state.limits.usd
             told = f"nobody says what this agent costs: the limit of ${most:g} cannot be kept"
             yield Recorded(step, told, {})
+
+    def _record(self, view: View, iteration: int, answer: Answer) -> dict[str, Any]:
+        """That an iteration has ended, with what the next agent has to know of it."""
+        try:
+            row = self._row(view, iteration, answer)
+        except LoopError as error:
+            row = _iteration(view, iteration, answer, False, self.elapsed)
+            row["error"] = prose.clean(str(error), 2000)
+        self.run.record([("iteration_ended", row)])
+        self._note(view, iteration, answer, row)
+        return row
+
+    def without(self, step: Step, error: LoopError) -> Iterator[Recorded]:
+        """Nothing is asked for once more here."""
+        raise error
 
     def judged(self, view: View, answer: Answer) -> Answer:
         """An agent that was refused something, changed nothing and does not say what it was asked
@@ -291,14 +305,14 @@ class Driver:
 
     def _row(self, view: View, iteration: int, answer: Answer) -> dict[str, Any]:
         cut = answer.outcome == agents.TIMED_OUT and self._left_seconds() <= 0
-        counted = answer.outcome in (agents.DONE, agents.EMPTY, agents.TIMED_OUT) and not cut
+        counted = answer.outcome in _EXITS and not cut
         row = _iteration(view, iteration, answer, counted, self.elapsed)
         if not counted:
             return row
         output = self.run.result(view.at, iteration)
         self.run.keep_result(output, answer.text)
         row["output"] = os.path.relpath(output, self.run.folder)
-        if answer.outcome == agents.TIMED_OUT:
+        if row["exit"]:
             row["parsed"] = dict.fromkeys(view.entry.stage.markers)
             return row
         row["parsed"] = parsing.parse(answer.text, view.entry.stage.markers)
@@ -339,7 +353,7 @@ def _iteration(
     view: View, iteration: int, answer: Answer, counted: bool, elapsed: float
 ) -> dict[str, Any]:
     """The data of an iteration's end, as far as the answer says it."""
-    late = answer.outcome == agents.TIMED_OUT
+    code = _EXITS.get(answer.outcome)
     return {
         "stage": view.at,
         "iteration": iteration,
@@ -347,11 +361,20 @@ def _iteration(
         "counted": counted,
         "seconds": round(max(0.0, answer.ended - answer.started), 3),
         "elapsed": round(elapsed, 3),
-        "exit": _LATE if late else 0 if counted else None,
+        "exit": code if counted or code else None,
         "usd": agents.known_cost(answer.cost),
-        "error": prose.clean(answer.error, 500) if not counted or late else "",
+        "error": "" if code == 0 else prose.clean(answer.error, 500),
         "denied": [prose.clean(one.what, 300) for one in answer.denied],
     }
+
+
+def last_fault(stage: StageState) -> str:
+    """Why the last iteration of a stage did not complete it, where something failed in it."""
+    row = stage.rows[-1] if stage.rows else {}
+    failed = [check for check in row.get("validation", ()) if not check["passed"]]
+    said = [f"`{check['line']}` exits {check['exit']}" for check in failed]
+    why = row.get("error") or "; ".join(said)
+    return f"the last iteration: {why}" if why else ""
 
 
 def ended(answer: Answer, row: dict, state: RunState) -> tuple[str, str, str]:

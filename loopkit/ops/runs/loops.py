@@ -297,4 +297,5 @@ def give_back(note: Callable[[str], None], state: RunState, completed: str) -> N
         reason = _DONE.format(name=state.session)
     elif state.error or state.reason:
         reason += f": {prose.clean(state.error or state.reason, 300)}"
-    headless.stop(note, reason)
+    stalled = state.reason == status.STALLED
+    headless.stop(note, reason, verdict.STALLED if stalled else verdict.WAITING)

@@ -9,12 +9,13 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from ...core.journal import prose, verdict
-from ...core.journal.errors import LoopError
+from ...core.journal.errors import Damaged, LoopError
 from ...core.journal.state import LoopState
 from ...core.pipeline import due, on_loop, status, template
 from ...core.pipeline.completion import Verdict
 from ...core.pipeline.definitions import Entry, Pipeline
 from ...core.steps import kinds
+from ...core.steps.due import JUDGING
 from ...core.steps.kinds import KINDS, PROGRAM, Step
 from ...engine import agents, commits
 from ...engine.agents import Agent, Answer
@@ -34,8 +35,9 @@ LOOPER = "looper"
 #: attempt begins, is closed.
 TAKE, BEGIN, CLOSE = "take loop", "begin attempt", "close attempt"
 _OWN = due.OWN | {TAKE, BEGIN, CLOSE}
-#: How often an answer to a step cannot be used.
-_MOST_FAULTS = 2
+#: Kinds of agents' steps of which an iteration has one at the most: whatever is asked once more is
+#: so because the loop came no further.
+_ONCE = (kinds.PROOFS, kinds.SET_CHECK, *JUDGING)
 #: Characters of a commit's subject without the task's id.
 _SUBJECT = 60
 #: The line of a commit's message by which it is found again.
@@ -80,7 +82,8 @@ class _Attempt:
         self.text, self.task = "", ""
         self.outcome, self.error = agents.DONE, ""
         self.denied: list[agents.Denied] = []
-        self.faults: dict[Step, int] = {}
+        self.answered: set[Step] = set()
+        self.stuck: Step | None = None
 
     def add(self, step: Step, answer: Answer) -> None:
         """Take an agent's end into account."""
@@ -187,7 +190,7 @@ class Driver(driver.Driver):
         except LoopError as error:
             attempt.fail(agents.FATAL, str(error))
             inner = []
-        if not self._is_over(inner):
+        if not self._is_over(attempt, inner):
             cut = self._cut(attempt, inner[0])
             if cut is None:
                 return inner
@@ -214,14 +217,20 @@ class Driver(driver.Driver):
             return left
         return max(0.01, left - self.attempt.spent)
 
-    def _is_over(self, inner: list[Step]) -> bool:
-        """The attempt was decided, it failed for another reason, or the loop waits for somebody; a
-        wave that can be closed is."""
+    def _is_over(self, attempt: _Attempt, inner: list[Step]) -> bool:
+        """The attempt was decided, it failed for another reason, the loop waits for somebody, or
+        for what was answered; a wave that can be closed is."""
         if not inner or self.inner.who(inner[0]) == kinds.PERSON:
             return True
+        if inner[0] in attempt.answered:
+            attempt.stuck = inner[0]
+            return True
+        return self._moved() and inner[0].kind != kinds.CLOSE_WAVE
+
+    def _moved(self) -> bool:
+        """The attempt was decided."""
         before = self.run.state.seen
-        moved = before is not None and on_loop.mark(opened(self.run).state) != before.mark
-        return moved and inner[0].kind != kinds.CLOSE_WAVE
+        return before is not None and on_loop.mark(opened(self.run).state) != before.mark
 
     def do(self, step: Step) -> Iterator[Recorded]:
         try:
@@ -279,11 +288,20 @@ class Driver(driver.Driver):
             return
         try:
             yield from map(_short, self.inner.take(step, answer))
-        except LoopError as error:
-            count = self.attempt.faults[step] = self.attempt.faults.get(step, 0) + 1
-            if count < _MOST_FAULTS:
-                raise
+        except Damaged as error:  # no fault of the answer
             self.attempt.fail(agents.FATAL, str(error))
+        if step.kind in _ONCE:
+            self.attempt.answered.add(step)
+
+    def without(self, step: Step, error: LoopError) -> Iterator[Recorded]:
+        if not self.on_loop or self.attempt is None:
+            yield from super().without(step, error)
+            return
+        try:
+            yield from map(_short, self.inner.without(step, error))
+        except LoopError as fault:
+            self.attempt.stuck = step
+            self.attempt.fail(on_loop.UNUSABLE, f"{kinds.key(step)}: {fault}")
 
     def judged(self, view: View, answer: Answer) -> Answer:
         """Of an attempt its task's check is the judge."""
@@ -292,8 +310,15 @@ class Driver(driver.Driver):
     # -- an attempt
 
     def _begin_attempt(self) -> None:
-        """Look at tree and loop; what an attempt that was cut off has seen counts further."""
+        """Look at tree and loop; what an attempt that was cut off has seen counts further. None
+        begins where those before it came no further."""
         view, run = self.view, self.run
+        step, count = run.state.stuck
+        if count >= opened(run).state.session.max_idle_stops:
+            why = view.rows[-1].get("error") or step
+            what = f"{count} iterations in a row came no further: {why}"
+            self.end(status.PAUSED, status.STALLED, what)
+            return
         row: dict[str, Any] = {"stage": view.at, "iteration": view.done + 1}
         if run.state.seen is None:
             mark = on_loop.mark(opened(run).state)._asdict()
@@ -322,6 +347,10 @@ class Driver(driver.Driver):
             self.about = {"task": attempt.task or (finished[-1] if finished else "")}
             if finished and not attempt.failed:
                 self.about |= self._commit(state, finished)
+            elif attempt.stuck is not None:
+                self.about["stuck"] = kinds.key(attempt.stuck)
+            elif attempt.task and not attempt.failed and self._moved():
+                self.about["error"] = on_loop.unfinished(state.tasks[attempt.task])
             yield from super().take(step, attempt.answer())
         if end is not None and self.run.state.status == status.RUNNING:
             self.end(*end, needs=self._needs(end))
