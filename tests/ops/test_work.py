@@ -533,7 +533,8 @@ def test_a_signal_during_a_check_ends_it_at_once_unless_it_is_ignored(
 
     def interrupted(self: Any, *given: Any) -> str:
         assert os.environ[RUN] == work.run_of().state.token  # so a check that outlives it is found
-        signal.raise_signal(number)
+        if (work.project.folder / "a.txt").exists():  # its agent has ended
+            signal.raise_signal(number)
         return real(self, *given)
 
     before = signal.signal(number, signal.SIG_IGN) if ignored else None
@@ -555,6 +556,11 @@ def test_a_signal_during_a_check_ends_it_at_once_unless_it_is_ignored(
         assert work.project.snapshot["status"] == "paused"
         assert any("work demo 25 --resume" in line for line in work.progress), work.progress
         assert not os.path.exists(os.path.join(work.run_of().folder, "lock"))
+        assert state.usd == pytest.approx(0.25) and state.done == 0, "what the agent cost counts"
+        work.steps["implementation T-001"] = NONSENSE  # its check alone is left
+        over = work.go(how="resume")
+        assert over.code == 0 and over.data["spent"]["usd"] == pytest.approx(0.25)
+        assert over.data["history"][0]["commit"] == work.git("rev-parse", "HEAD").strip()
 
 
 def test_a_signal_pauses_run_and_loop_and_what_was_spent_counts(

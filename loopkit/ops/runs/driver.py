@@ -291,6 +291,10 @@ class Driver:
         """Nothing is asked for once more here."""
         raise error
 
+    def aborted(self) -> None:
+        """This process ends now, in the middle of a step. Raises Damaged."""
+        self.end(status.PAUSED, status.INTERRUPTED)
+
     def judged(self, view: View, answer: Answer) -> Answer:
         """An agent that was refused something, changed nothing and does not say what it was asked
         for could not do its work; the next one would fare no better."""

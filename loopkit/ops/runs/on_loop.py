@@ -3,6 +3,7 @@ the loop waits for around it. What the attempt changed is committed once its tas
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 from collections.abc import Callable, Iterator
@@ -302,6 +303,15 @@ class Driver(driver.Driver):
         except LoopError as fault:
             self.attempt.stuck = step
             self.attempt.fail(on_loop.UNUSABLE, f"{kinds.key(step)}: {fault}")
+
+    def aborted(self) -> None:
+        if self.attempt is not None:
+            self.attempt.fail(agents.INTERRUPTED, "the run was aborted")
+            view, answer = self.view, self.attempt.answer()
+            self.about = {"task": self.attempt.task}
+            with contextlib.suppress(LoopError):
+                self._record(view, view.done + 1, answer)
+        super().aborted()
 
     def judged(self, view: View, answer: Answer) -> Answer:
         """Of an attempt its task's check is the judge."""

@@ -174,7 +174,7 @@ def _run(driver: Driver, lock: Lock) -> Iterator[Record]:
     finally:
         if opened.state.status == status.RUNNING and not driver.lost:
             with contextlib.suppress(LoopError):
-                driver.end(status.PAUSED, status.INTERRUPTED)
+                driver.aborted()
         lock.release()
 
 
