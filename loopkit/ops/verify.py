@@ -28,7 +28,7 @@ def verify(workspace: Workspace, target: str, words: list[str]) -> Result:
     A check that the person allowed (loopkit allow) runs by its name alone. Else it stands here, so
     that whoever approves commands sees it; another than the stored one is refused.
     """
-    loop = workspace.own_loop()
+    loop, workspace.checking = workspace.own_loop(), True
     name = target.upper()
     words = words or _allowed(workspace, loop, name)
     if name.startswith("T-") or outline.is_number(target):

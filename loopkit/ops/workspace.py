@@ -100,13 +100,15 @@ class Time(NamedTuple):
 
 class Workspace:
     """Surroundings of one call: environment, folder, session; the loop it is about. note: takes a
-    line about what could not be read or written without harm to what was asked for."""
+    line about what could not be read or written without harm to what was asked for.
+
+    owned: the loop was opened to change it · checking: only by running a check."""
 
     def __init__(self, note: Callable[[str], None]) -> None:
         self._take_what_hooks_know()
         self.environment = dict(os.environ)
         self.note = note
-        self.owned = False
+        self.owned, self.checking = False, False
         #: Where the answers that are taken here are from.
         self.source: dict = {"by": HAND}
         self.time = Time()
@@ -317,10 +319,21 @@ class Workspace:
             code="not_yours",
         )
 
+    def _check_agent(self, loop: Loop) -> None:
+        """Raises Refused for an agent of the run that owns the loop, which runs its check alone."""
+        owner = self.environment.get(OWNER) if self.environment.get("LOOPKIT_CHILD") else None
+        if owner and owner == loop.state.session.owner and not self.checking:
+            raise Refused(
+                "an agent of a run runs its task's check and changes nothing else of the loop",
+                "say it in the answer",
+                code="not_yours",
+            )
+
     def change(
         self, loop: Loop, decide: Callable[..., list[Change]], *arguments: Any, **named: Any
     ) -> list[Change]:
         """Decide on the state as it is under the lock, record, and let what is derived follow."""
+        self._check_agent(loop)
         with self.next_comes(), loop.writing() as state:
             if self.owned:  # it may have been taken over since it was opened
                 self._check_owner(loop)

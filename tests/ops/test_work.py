@@ -364,6 +364,27 @@ def test_whatever_an_agent_says_its_work_is_committed(work: Work) -> None:
     assert any("· T-001 completed, commit " in line for line in work.told), work.told
 
 
+def test_an_agent_of_a_run_runs_its_check_and_ends_nothing(
+    work: Work, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers = []
+
+    def tries() -> None:
+        lk, state = work.project.lk, work.run_of().state
+        owner = work.project.snapshot["owner"]["session_id"]
+        env = {"LOOPKIT_CHILD": "1", on_loop.OWNER: owner, RUN: state.token}
+        for words in (["cancel"], ["pause"], ["runs", "stop", "demo"], ["runs", "pause", "demo"]):
+            answers.append(lk(*words, session=None, **env).err)
+        checked = lk("verify", "T-001", session=None, **env)
+        assert checked.exit == 1 and "T-001 not passed" in checked.out, checked
+
+    with monkeypatch.context() as patch:
+        also(patch, tries)
+        over = work.go(iterations=1)
+    assert len(answers) == 4 and all("an agent of a run" in err for err in answers), answers
+    assert over.data["completion_reason"] == "max_iterations", over.text
+
+
 def begun_in_a_session(
     work: Work, monkeypatch: pytest.MonkeyPatch, *rows: dict, name: str = "demo"
 ) -> None:

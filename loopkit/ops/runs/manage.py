@@ -16,6 +16,7 @@ from ...store.loop import unwritable
 from ...store.runs import PAUSE, Run
 from ..workspace import Result, Workspace
 from . import taking
+from .driver import RUN
 
 #: Days after which `clean` puts a run away.
 OLD_DAYS = 7
@@ -56,6 +57,17 @@ def _seen(workspace: Workspace, session: str) -> Seen:
     seen = Seen(workspace.root, session)
     if workspace.session and not seen.run.ours:
         raise taking.foreign(session)
+    return seen
+
+
+def _held(workspace: Workspace, session: str) -> Seen:
+    """The same of one that is to end. Raises Refused where none is at work, and for its own
+    agents."""
+    seen = _seen(workspace, session)
+    if seen.held not in (status.ACTIVE, status.HUNG):
+        raise Refused(f"run {session} is not at work: {seen.shown}", "see loopkit runs")
+    if workspace.environment.get(RUN) == seen.state.token:
+        raise Refused("an agent of a run does not end it", "say it in the answer")
     return seen
 
 
@@ -120,8 +132,8 @@ def show(workspace: Workspace, session: str) -> Result:
 
 def stop(workspace: Workspace, session: str) -> Result:
     """End a run now, its agent with it; it can go on later."""
-    seen = _seen(workspace, session)
-    _check_held(seen)
+    seen = _held(workspace, session)
+    _check_here(seen)
     assert seen.lock is not None
     taking.end(seen.lock, session)
     after = _seen(workspace, session)
@@ -133,9 +145,7 @@ def stop(workspace: Workspace, session: str) -> Result:
 
 def pause(workspace: Workspace, session: str) -> Result:
     """Let a run end after the iteration that is under way; it can go on later."""
-    seen = _seen(workspace, session)
-    if seen.held not in (status.ACTIVE, status.HUNG):
-        raise Refused(f"run {session} is not at work: {seen.shown}", "see loopkit runs")
+    seen = _held(workspace, session)
     path = os.path.join(seen.run.folder, PAUSE)
     try:
         atomic.write(path, b"")
@@ -144,11 +154,9 @@ def pause(workspace: Workspace, session: str) -> Result:
     return _result(f"run {session} pauses after iteration {seen.state.iteration}", seen.data)
 
 
-def _check_held(seen: Seen) -> None:
-    """Raises Refused where a run has no process that can be ended from here."""
+def _check_here(seen: Seen) -> None:
+    """Raises Refused where a run's process cannot be ended from here."""
     session = seen.state.session
-    if seen.held not in (status.ACTIVE, status.HUNG):
-        raise Refused(f"run {session} is not at work: {seen.shown}", "see loopkit runs")
     if status.process(seen.lock or {}, runs.here()) != status.SAME:
         by = words.held_by(seen.lock or {}, time.time())
         raise Refused(f"run {session} is at work elsewhere: {by}", "stop it there")
