@@ -200,9 +200,11 @@ def changed_since(project: str, since: float) -> bool:
     1970); True as well where there are too many to tell."""
     for number, (top, folders, names) in enumerate(os.walk(project)):
         folders[:] = [name for name in folders if name not in digest.SKIPPED]
-        for name in (os.curdir, *names) if top != project else names:
+        for name in (os.curdir, *names):
+            # what is ours may have come into the project just before
+            lag = 0.0 if (top, name) == (project, os.curdir) else _TICK
             with contextlib.suppress(OSError):
-                if os.lstat(os.path.join(top, name)).st_mtime > since - _TICK:
+                if os.lstat(os.path.join(top, name)).st_mtime > since - lag:
                     return True
         if number > MOST_FILES:
             return True

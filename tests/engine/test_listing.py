@@ -106,6 +106,7 @@ def test_a_listing_that_cannot_be_read_is_none(tmp_path: Path) -> None:
         (lambda project: (project / "a" / "b.txt").write_text("x"), True),
         (lambda project: (project / "new.txt").write_text("x"), True),
         (lambda project: (project / "a" / "b.txt").unlink(), True),
+        (lambda project: (project / "c.txt").unlink(), True),
         (lambda project: (project / ".loop" / "notes.md").write_text("x"), False),
         (lambda project: (project / "a" / "link").symlink_to("nowhere"), True),
     ],
