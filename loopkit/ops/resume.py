@@ -1,6 +1,7 @@
 """A loop is gone on with, here."""
 
 import copy
+from collections.abc import Callable
 from typing import Any
 
 from ..core.journal import limits, prose, stage, verdict
@@ -64,13 +65,15 @@ def resume(
     answer: str | None = None,
     most: dict[str, str] | None = None,
     typed: dict[str, str] | None = None,
+    check: Callable[[LoopState], object] = lambda state: None,
 ) -> Result:
     """Go on with the loop that the words mean, or the active one, in this session; the one that was
     active is paused.
 
     take_over, adopt, again: also where another running session owns it, where it came with the
     folder, where it failed · answer: to the open question · most: limits by kind, as written ·
-    typed: the same in the words that the person typed, and no model.
+    typed: the same in the words that the person typed, and no model · check: raises where the loop,
+    as it stands then, is not to be had.
     """
     loop = _find(workspace, words, adopt)
     if again or most or answer is not None and typed is None:
@@ -88,6 +91,7 @@ def resume(
         raise unwritable(trust.folder(), error) from None
 
     def decide(state: LoopState) -> list[Change]:
+        check(state)
         owner = _owner(workspace, state, token, take_over)
         same = loop.ours and _at_work(workspace, loop, state)
         limits_now = {**(most or {}), **(typed or {})}

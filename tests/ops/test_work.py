@@ -23,13 +23,13 @@ from loopkit.engine.agents import INTERRUPTED, Answer
 from loopkit.engine.agents.script import Script
 from loopkit.ops import advance, resume, taskfile
 from loopkit.ops import start as starting
-from loopkit.ops.runs import on_loop, start
+from loopkit.ops.runs import loops, on_loop, start
 from loopkit.ops.runs.driver import RUN, Stop
 from loopkit.ops.runs.loops import Found
 from loopkit.ops.runs.start import Asked, Over
 from loopkit.ops.workspace import Workspace
 from loopkit.store.runs import Run
-from tests.cli.kit import GATE, Project
+from tests.cli.kit import GATE, S1, Project
 from tests.core import roles
 from tests.ops.kit import WANTED, Case, asked, check, part, planned, writes
 
@@ -412,6 +412,26 @@ def test_a_loop_of_a_session_ends_headless(work: Work, monkeypatch: pytest.Monke
     assert over.data["spent"]["usd"] == pytest.approx(0.5)
     assert [row["why"] for row in work.project.of("owner_changed")] == ["resume"]
     assert any("<loop-complete>" in text for text in work.told)
+
+
+def test_a_session_that_comes_to_the_loop_just_before_keeps_it(
+    work: Work, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    work.go(checks=())
+    real = loops.take
+
+    def late(*given: Any) -> str:
+        work.project.ok("resume", "demo", session=S1, CLAUDE_PID=str(os.getppid()))
+        return real(*given)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(loops, "take", late)
+        over = work.go(how="resume")
+        assert over.code == 1 and f"worked on by session {S1}" in over.text, over.text
+        assert work.project.snapshot["owner"]["session_id"] == S1
+        assert work.project.snapshot["status"] == "running"
+        over = work.go(how="resume", take_over=True)
+    assert (over.code, over.data["status"]) == (0, "completed"), over.text
 
 
 def test_a_loop_begun_headless_goes_on_in_a_session(

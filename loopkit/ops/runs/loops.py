@@ -11,6 +11,7 @@ from typing import NamedTuple
 from ...core.journal import limits, prose, stage, verdict
 from ...core.journal.errors import LimitReached, Refused, UsageFault
 from ...core.journal.session import Session
+from ...core.journal.state import LoopState
 from ...core.pipeline import status
 from ...core.pipeline.definitions import is_name
 from ...core.pipeline.events import Limits, RunState
@@ -131,7 +132,7 @@ def _check(workspace: Workspace, loop: Loop, wish: Wish) -> None:
     if session.verdict in verdict.LIMITS and over is not None:
         way = f"raise it: {_OPTIONS[over[0]]}"
         raise LimitReached(f"loop {loop.name}: {over[1]}", way)
-    _check_owner(workspace, loop, wish, "")
+    _check_owner(workspace, loop.state, wish)
 
 
 def _check_beside(workspace: Workspace, folder: str, wish: Wish) -> None:
@@ -139,13 +140,14 @@ def _check_beside(workspace: Workspace, folder: str, wish: Wish) -> None:
     files."""
     loop = Loop.active(workspace.root) if workspace.root else None
     if loop is not None and loop.name != folder and loop.ours:
-        _check_owner(workspace, loop, wish, ", and one loop of a project is worked on at a time")
+        why = ", and one loop of a project is worked on at a time"
+        _check_owner(workspace, loop.state, wish, why)
 
 
-def _check_owner(workspace: Workspace, loop: Loop, wish: Wish, why: str) -> None:
+def _check_owner(workspace: Workspace, state: LoopState, wish: Wish, why: str = "") -> None:
     """Raises Refused where somebody else is at work on a loop. Of a run its lock says so; of the
     run of this name whoever takes it."""
-    session = loop.state.session
+    session = state.session
     let_go = session.status != verdict.RUNNING or session.failure is not None
     other = headless.run_of(session.owner)
     if let_go or wish.take_over or session.owner == workspace.session or other == wish.name:
@@ -154,11 +156,11 @@ def _check_owner(workspace: Workspace, loop: Loop, wish: Wish, why: str) -> None
     at_work = place.alive(session.owner_pid)
     if other:
         by, way = f"by run {other}", f"wait for it, or stop it: loopkit runs stop {other}"
-        lock, now = runs.read_lock(loop.root, other), time.time()
+        lock, now = runs.read_lock(workspace.root or "", other), time.time()
         held = status.holder(lock, status.RUNNING, runs.here(), now)
         at_work = lock is not None and held in (status.ACTIVE, status.HUNG)
     if at_work:
-        raise Refused(f"loop {loop.name} is worked on {by}{why}", way, code="not_yours")
+        raise Refused(f"loop {state.name} is worked on {by}{why}", way, code="not_yours")
 
 
 def _check_tasks(loop: Loop, wish: Wish) -> None:
@@ -266,7 +268,11 @@ def _taken(workspace: Workspace, found: Found, most: Limits) -> str:
                 loop.record(resumption.anew(state), workspace.by)
         if session.verdict != verdict.ACHIEVED:
             more = _typed(_lifted(session, wish.given))
-            resume.resume(workspace, found.folder, take_over=True, typed=more)
+
+            def check(state: LoopState) -> None:  # a session may have come to it since we looked
+                _check_owner(workspace, state, wish)
+
+            resume.resume(workspace, found.folder, take_over=True, typed=more, check=check)
             loop.refresh()
         if found.rows:
             taskfile.fill(workspace, loop, found.rows)
