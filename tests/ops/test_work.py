@@ -671,3 +671,22 @@ def test_a_limit_within_an_iteration_asks_no_further_agent_and_loses_no_cost(
     assert (over.code, over.data["completion_reason"]) == (75, reason), over.text
     assert over.data["spent"]["usd"] == pytest.approx(0.25) and over.data["history"] == []
     assert [row["step"] for row in work.project.of("agent_ended")] == ["score"]
+
+
+def test_a_loop_that_is_taken_away_ends_the_run_and_what_was_spent_counts(
+    work: Work, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = Script.run
+
+    def taken(self: Any, *given: Any) -> Answer:
+        answer = real(self, *given)
+        work.project.ok("resume", "demo", "--take-over", session=S1, CLAUDE_PID=str(os.getppid()))
+        return answer
+
+    monkeypatch.setattr(Script, "run", taken)
+    over = work.go()
+    assert (over.code, over.data["status"]) == (1, "failed"), over.text
+    assert S1 in over.text
+    assert over.data["spent"]["usd"] == pytest.approx(0.25) and over.data["history"] == []
+    state = work.project.snapshot
+    assert (state["status"], state["owner"]["session_id"]) == ("running", S1)

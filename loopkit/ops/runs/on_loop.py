@@ -376,7 +376,10 @@ class Driver(driver.Driver):
         end = on_loop.ending(state, reason.startswith(headless.NOT_ALLOWED))
         if end is not None:
             return end
-        steps = self.inner.due()
+        try:
+            steps = self.inner.due()
+        except LoopError as error:  # as where somebody else has it now
+            return status.FAILED, "", str(error)
         if steps and self.inner.who(steps[0]) == kinds.PERSON:
             return status.PAUSED, status.WAITING, headless.waits_for(state, steps[0])
         return None
