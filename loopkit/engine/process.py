@@ -16,7 +16,7 @@ from collections import namedtuple
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import IO, BinaryIO, NamedTuple
 
-from ..core.evidence import command, masking
+from ..core.evidence import command, counts, masking
 from ..core.journal import prose
 from ..core.journal.errors import Damaged
 from ..store import atomic, digest, place, tables
@@ -405,6 +405,8 @@ def end_group(process: subprocess.Popen, grace: float = 5.0) -> None:
 # -- verifications: what they print is kept as evidence
 
 TAIL = 2000
+#: Bytes at the end of a log in which a runner's counts are looked for.
+COUNTED = 200_000
 
 
 def verify(
@@ -460,6 +462,7 @@ def logged(
             ending = f"\n[exit {outcome.exit} in {outcome.seconds:.1f} s{note}]\n"
             file.write(ending.encode("utf-8", "replace"))
         output = _tail(log)
+        none_ran = outcome.exit == 0 and counts.none_ran(_end(log, COUNTED), tables.counts())
         mark = "" if outcome.exit == 0 else _signature(log)
         sealed = digest.of(folder, relative)
     except OSError as error:
@@ -468,13 +471,13 @@ def logged(
     return {
         "told": command.tell(outcome.exit, outcome.left, output),
         "digest": sealed,
-        "passed": outcome.exit == 0,
+        "passed": outcome.exit == 0 and not none_ran,
         "exit": outcome.exit,
         "log": relative,
         "seconds": round(outcome.seconds, 3),
-        "note": outcome.note,
+        "note": counts.NONE_RAN if none_ran else outcome.note,
         "output": output,
-        "signature": mark,
+        "signature": counts.NONE_RAN if none_ran else mark,
     }
 
 
@@ -500,7 +503,11 @@ def _signature(log: str) -> str:
 
 def _tail(log: str) -> str:
     """The end of a log, as plain text: what began before it is not left in half."""
+    return prose.plain(_end(log, TAIL + 200))[-TAIL:]
+
+
+def _end(log: str, most: int) -> str:
     with open(log, "rb") as file:
         size = file.seek(0, os.SEEK_END)
-        file.seek(max(0, size - TAIL - 200))
-        return prose.plain(file.read().decode("utf-8", "replace"))[-TAIL:]
+        file.seek(max(0, size - most))
+        return file.read().decode("utf-8", "replace")

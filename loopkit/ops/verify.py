@@ -94,8 +94,8 @@ def run(
 
 
 def _is_worth_another(outcome: dict) -> bool:
-    late = outcome["exit"] == command.OUT_OF_TIME
-    return not outcome["passed"] and not late and command.is_startable(outcome)
+    ended = outcome["exit"] not in (0, command.OUT_OF_TIME)
+    return not outcome["passed"] and ended and command.is_startable(outcome)
 
 
 def environment_of(workspace: Workspace) -> dict[str, str]:

@@ -36,6 +36,12 @@ def runners() -> list[dict]:
 
 
 @functools.cache
+def counts() -> list[dict]:
+    """How runners of tests count what they ran."""
+    return list(_read("runners")["count"])
+
+
+@functools.cache
 def masks() -> Masks:
     """What looks like a credential."""
     from ..core.evidence.masking import Masks

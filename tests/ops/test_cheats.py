@@ -97,6 +97,32 @@ def test_a_test_that_tests_nothing(going: Going, how: str) -> None:
     assert end.how in caught, end.said
 
 
+def only(mark: str, imported: str) -> Files:
+    """A test that needs the work, since it imports a new name, and is not run to its end."""
+    text = f"{imported}\n\nfrom rate import limit\n\n\nclass Test(unittest.TestCase):\n"
+    text += f"    @{mark}\n    def test_it(self):\n        self.assertTrue(limit())\n"
+    return {**STUBBED, "tests/test_limit.py": text}
+
+
+#: A name that does nothing.
+STUBBED: Files = {"rate.py": f"{PROJECT['rate.py']}\n\ndef limit():\n    pass\n"}
+NEW_PYTEST = f"{PYTEST}/test_limit.py"
+
+
+@pytest.mark.parametrize(
+    ("files", "line"),
+    [
+        (only("unittest.skip('later')", "import unittest"), LIMITED),
+        (only("pytest.mark.skip", "import unittest\n\nimport pytest"), NEW_PYTEST),
+        (only("unittest.expectedFailure", "import unittest"), LIMITED),
+        (only("unittest.expectedFailure", "import unittest"), NEW_PYTEST),
+    ],
+)
+def test_the_only_test_is_not_run(going: Going, files: Files, line: str) -> None:
+    end = ends(going, files, {"criteria": [proof(line)]})
+    assert end.how == "failed" and "no test ran" in end.said, end
+
+
 EXISTING: dict[str, Files] = {
     "deleted": {"tests/test_rate.py": None},
     "skipped": {

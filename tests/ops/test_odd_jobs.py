@@ -78,6 +78,16 @@ def test_a_test_is_added_to_those_that_are_there(going: Going) -> None:
     assert (end.how, end.doubts) == ("SHIP", ""), end.said
 
 
+def test_the_test_that_is_named_is_not_there_yet(going: Going) -> None:
+    """Runners that find no test to run end well, many of them: nothing has passed yet."""
+    text = OLD_TEST + "\n    def test_limit(self):\n        self.assertIs(allowed(101), False)\n"
+    line = f"sh -c '{PYTHON} -B -m unittest -k test_limit tests.test_rate || test $? = 5'"
+    work = {"rate.py": LIMIT["rate.py"], "tests/test_rate.py": text}
+    end = ends(going, work, {"criteria": [proof(line)]})
+    assert "C1 fails before the work, as it must" in end.said
+    assert (end.how, end.doubts) == ("SHIP", ""), end.said
+
+
 def test_what_a_test_expects_was_to_change(going: Going) -> None:
     """The person reads that the old test fails: it was asked for."""
     old = OLD_TEST.replace("allowed(1), True", "allowed(101), True")
