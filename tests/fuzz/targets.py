@@ -263,17 +263,17 @@ def book(raw: bytes) -> None:
 
 def state_file(raw: bytes) -> None:
     """A snapshot: whatever stands in it, the loop is what its journal says. `=` first: its checksum
-    is made good."""
+    is made good by somebody who does not know the loop's token."""
     here = site()
     here.reset(ledger())
     before = loops.view(str(here.root))
     assert before is not None
     forged = raw[:1] == b"="
     if forged:
-        raw = _sealed(raw[1:])
+        raw = _forged(raw[1:])
     (here.root / loops.SNAPSHOT).write_bytes(raw)
     found = loops.view(str(here.root))
-    if not forged and snapshot.parse(raw) is None:
+    if forged or snapshot.parse(raw) is None:
         assert found is not None and found.name == before.name
         assert found.session.dump() == before.session.dump() and found.snapshot == before.snapshot
     given = {
@@ -287,9 +287,10 @@ def state_file(raw: bytes) -> None:
     here.command("status")
 
 
-def _sealed(raw: bytes) -> bytes:
+def _forged(raw: bytes) -> bytes:
     try:
         record = json.loads(raw)
+        record["session"]["token"] = STRANGE
         record["check"] = snapshot.checksum(record)
         return json.dumps(record).encode()
     except (ValueError, TypeError, AttributeError, RecursionError):

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from loopkit.core.journal.session import Session
 from loopkit.core.steps import snapshot
 from tests.core.kit import S1, Book, task
 
@@ -220,54 +219,8 @@ def test_json_that_is_no_snapshot_is_none() -> None:
         assert snapshot.parse(text.encode()) is None
 
 
-def sealed(view: dict) -> bytes:
-    return json.dumps({**view, "check": snapshot.checksum(view)}).encode()
-
-
-def places(value: object, path: tuple = ()) -> list[tuple]:
-    """Every place in a record that readers may look at."""
-    found = [path] if path else []
-    if isinstance(value, dict):
-        for key in value:
-            found += places(value[key], (*path, key))
-    return found
-
-
-@pytest.mark.parametrize(
-    "path", [("spec_score",), ("next",), ("tasks", "open"), ("wave",), ("session", "verdict")]
-)
-def test_a_checksum_made_good_over_a_missing_field_is_no_snapshot(path: tuple) -> None:
-    view = inner = build(Book().planned(task("a")))
-    for key in path[:-1]:
-        inner = inner[key]
-    del inner[path[-1]]
-    assert snapshot.parse(sealed(view)) is None
-
-
-def test_a_checksum_made_good_over_fields_of_another_kind_is_no_snapshot() -> None:
-    view = json.loads(written(Book().planned(task("a"), task("b"))))
-    taken = []
-    for path in places(view):
-        for odd in (["x"], 10**400, {"x": "y"}):
-            spoilt = json.loads(json.dumps(view))
-            inner = spoilt
-            for key in path[:-1]:
-                inner = inner[key]
-            if path != ("check",) and type(inner[path[-1]]) is not type(odd):
-                inner[path[-1]] = odd
-                if snapshot.parse(sealed(spoilt)) is not None:
-                    taken.append(path)
-    # records of any kind are taken where hooks look at nothing of it
-    unread = {
-        "started_at",
-        "last_updated",
-        "recall_surfaced",
-        "owner",
-        "iteration",
-        "limits",
-        "spent",
-    }
-    assert {path for path in taken if path[0] not in unread} == {
-        ("tasks", name) for name in ("pending", "in_progress", "failed", "blocked")
-    } | {("wave", "open"), ("session", "failure"), ("session", "last_stop")}
-    assert set(snapshot._SESSION) == set(vars(Session()))
+def test_a_checksum_made_good_over_a_missing_field_of_the_session_is_no_snapshot() -> None:
+    view = build(Book().planned(task("a")))
+    del view["session"]["verdict"]
+    view["check"] = snapshot.checksum(view)
+    assert snapshot.parse(json.dumps(view).encode()) is None
