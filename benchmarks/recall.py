@@ -19,7 +19,7 @@ import _measure
 from _measure import Program
 
 from loopkit.core.journal import clock
-from loopkit.core.memory.stem import stem
+from loopkit.core.memory.recall import stem
 from loopkit.store import learnings
 from loopkit.store.origin import Origin
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import re
 import unicodedata
 from collections import Counter, namedtuple
 from typing import TYPE_CHECKING
-
-from .stem import stem
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,9 +27,8 @@ _WEIGHTS = (3.0, 2.0, 0.5)
 #: BM25: how soon a word that comes again counts for less, how much a long learning counts for less,
 #: and what a word counts at least that most learnings have.
 _DAMPED, _LENGTH, _LEAST = 1.2, 0.75, 1e-6
-#: Words of one text that are looked for, the rarest; how often these may occur together, where they
-#: are several; matches that are put in order, the most relevant.
-MOST_WORDS, OCCURRENCES, CONSIDERED = 16, 4000, 400
+#: Characters of a request that are looked at.
+LONGEST = 100_000
 
 #: A learning that was found. relevance: how well it fits, higher is better; at: POSIX seconds;
 #: sure, again: bool; place: where it stands among all, later is newer; what: whatever the caller
@@ -91,70 +89,50 @@ def _tells(word: str) -> bool:
     return len(word) > 1 and word not in _STOP
 
 
-def wanted(text: str) -> list[str]:
-    """The words of a text, the most frequent first, at most 4 times those looked for in the end."""
-    return [word for word, _ in Counter(words(text[:100_000])).most_common(4 * MOST_WORDS)]
+_ENDING = r"(?<=\w{3})(?:(?:at)?(?:e|ed|er|or|ing|ion(?:al)?)|ment|able)$"
 
 
-def chosen(candidates: list[str], known: dict[str, int]) -> list[str]:
-    """The rarest words of those that learnings have (`known`: how many), and forms of others."""
-    rarest: list[str] = []
-    total = 0
-    for word in sorted((word for word in candidates if word in known), key=known.__getitem__):
-        total += known[word]
-        if rarest and (total > OCCURRENCES or len(rarest) == MOST_WORDS):
-            break
-        rarest.append(word)
-    forms = [word for word in candidates if word not in known and word.isascii()]
-    return [*rarest, *forms[:MOST_WORDS]]
+@functools.lru_cache(1 << 16)
+def stem(word: str) -> str:
+    """A word without the endings that English hangs on it: limit, limits, limited and limiter share
+    one stem, as retry and retries do."""
+    word = re.sub(_ENDING, "", re.sub(r"(?<=\w\w[^s])s$", "", word))
+    word = re.sub(r"([a-z])\1$", r"\1", word)
+    return word[:-1] + "i" if word.endswith("y") else word
 
 
 def relevant(rows: Sequence[Learning], request: str) -> list[Match]:
-    """The rows that share a word with a request, in any of its forms: at most CONSIDERED, the most
-    relevant first by BM25, of two alike the later one. A match's place is that in `rows`."""
-    candidates = wanted(request)
-    stems = {stem(word) for word in candidates}
+    """The rows that share a word with a request, in any of its forms, the most relevant first by
+    BM25, of two alike the later one. A match's place is that in `rows`."""
+    wanted = set(map(stem, words(request[:LONGEST])))
     fields = [[words(text) for text in (row.context, row.applies_to, row.body)] for row in rows]
-    lengths = [sum(map(len, texts)) for texts in fields]
-    counts = [_counted(texts, stems) for texts in fields]
-    known = Counter(word for count in counts for word in count)
-    looked_for = [stem(word) for word in chosen(candidates, known)]
-    counts = [_of_stems(count, looked_for) for count in counts]
+    counts = [_counted(texts, wanted) for texts in fields]
     having = Counter(word for count in counts for word in count)
     rarity = {
         word: max(math.log((len(rows) - n + 0.5) / (n + 0.5)), _LEAST) for word, n in having.items()
     }
+    lengths = [sum(map(len, texts)) for texts in fields]
     average = sum(lengths) / max(len(rows), 1)
     matches = []
     for place, (row, count, length) in enumerate(zip(rows, counts, lengths)):
+        damped = _DAMPED * (1 - _LENGTH + _LENGTH * length / (average or 1))
+        relevance = sum(
+            rarity[word] * weight * (_DAMPED + 1) / (weight + damped)
+            for word, weight in count.items()
+        )
         if count:
-            damped = _DAMPED * (1 - _LENGTH + _LENGTH * length / average)
-            relevance = sum(
-                rarity[word] * count[word] * (_DAMPED + 1) / (count[word] + damped)
-                for word in looked_for
-                if word in count
-            )
             matches.append(Match(relevance, row.at, row.sure, row.seen >= AGAIN, place, row))
-    return sorted(matches, key=lambda match: (-match.relevance, -match.place))[:CONSIDERED]
+    return sorted(matches, key=lambda match: (-match.relevance, -match.place))
 
 
 def _counted(fields: list[list[str]], stems: set[str]) -> dict[str, float]:
-    """What each word of these stems counts in a learning."""
+    """{stem: what it counts} of those among these that a learning has."""
     count: dict[str, float] = {}
     for weight, field in zip(_WEIGHTS, fields):
-        for word in field:
-            if stem(word) in stems:
+        for word in map(stem, field):
+            if word in stems:
                 count[word] = count.get(word, 0) + weight
     return count
-
-
-def _of_stems(count: dict[str, float], stems: list[str]) -> dict[str, float]:
-    """The same by their stems, as far as these are looked for."""
-    counts: dict[str, float] = {}
-    for word, weight in count.items():
-        if stem(word) in stems:
-            counts[stem(word)] = counts.get(stem(word), 0) + weight
-    return counts
 
 
 def ordered(matches: list[Match], now: float) -> list[Match]:

@@ -15,7 +15,7 @@ Row = namedtuple("Row", "name text status done total")
 #: Letters of a part of a name; characters of a message that are looked at; loops that are listed.
 SHORTEST, LONGEST, LISTED = 3, 2000, 8
 #: What anybody calls any loop.
-_MEANS_ANY = {"loop", "task", "work", "one", "thing"}
+_MEANS_ANY = set(map(recall.stem, ("loop", "task", "work", "one", "thing")))
 
 
 def meant(rows: list[Row], message: str) -> str:
@@ -75,23 +75,17 @@ def _parts(rows: list[Row], message: str) -> list[Row]:
 
 def _described(rows: list[Row], message: str) -> list[Row]:
     """Loops with the most words of the message, in any form (`exports` for `export`)."""
-    wanted = set(recall.words(message)) - _MEANS_ANY
-    scores = []
-    for row in rows:
-        words = {*recall.words(row.text[: LONGEST * 5]), *row.name.casefold().split("-")[1:]}
-        scores.append(sum(_among(word, words) for word in wanted))
+    wanted = _stems(message) - _MEANS_ANY
+    scores = [
+        len(wanted & _stems(f"{row.name.partition('-')[2]} {row.text[: LONGEST * 5]}"))
+        for row in rows
+    ]
     best = max(scores, default=0)
     return [row for row, score in zip(rows, scores, strict=True) if score == best] if best else []
 
 
-def _among(word: str, words: set[str]) -> bool:
-    if word in words or not word.isascii():
-        return word in words
-    return any(_alike(*sorted((word, other), key=len)) for other in words)
-
-
-def _alike(short: str, long: str) -> bool:
-    return len(short) > SHORTEST and long.startswith(short) and len(long) - len(short) <= SHORTEST
+def _stems(text: str) -> set[str]:
+    return set(map(recall.stem, recall.words(text)))
 
 
 def described(name: str, text: str) -> str:

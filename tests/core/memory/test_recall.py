@@ -33,22 +33,26 @@ def test_words(text: str, words: list) -> None:
     assert recall.words(text) == words
 
 
-def test_the_most_frequent_words_of_a_long_text_are_wanted() -> None:
-    text = " ".join(f"word{number}" for number in range(1000)) + " limits limits"
-    assert recall.wanted(text)[0] == "limits" and len(recall.wanted(text)) == 4 * recall.MOST_WORDS
+@pytest.mark.parametrize(
+    "forms",
+    [
+        "limit limits limited limiting limiter limiters limitation",
+        "retry retries retried retrying",
+        "cache caches cached caching",
+        "stop stopped stopping",
+        "migrate migrates migration migrating",
+        "relational relation relate related",
+        "adjustment adjustable adjust",
+        "class classes",
+    ],
+)
+def test_forms_of_a_word_share_a_stem(forms: str) -> None:
+    assert len(set(map(recall.stem, forms.split()))) == 1
 
 
-def test_the_rarest_words_are_looked_for_and_those_in_another_form() -> None:
-    known = {"api": 9000, "request": 3000, "search": 800, "limit": 2}
-    assert recall.chosen(["api", "request", "search", "limiter", "検索", "limit"], known) == [
-        "limit",
-        "search",
-        "request",
-        "limiter",
-    ]
-    assert recall.chosen(["api"], known) == ["api"], (
-        "the only one is looked for however common it is"
-    )
+@pytest.mark.parametrize("word", ["429", "go", "検索", "поиск", "größen", "sing", "s", ""])
+def test_what_has_no_such_ending_stays_as_it_is(word: str) -> None:
+    assert recall.stem(word) == word
 
 
 def learning(context: str, applies_to: str = "", body: str = "", at: float = 0) -> Learning:
@@ -106,7 +110,7 @@ def test_a_word_that_comes_again_counts_for_more_but_less_each_time() -> None:
 
 
 def test_figures_of_a_few_rows() -> None:
-    """Those that SQLite's FTS5 gives with its stemmer and these weights."""
+    """Those that SQLite's FTS5 gives with a stemmer and these weights."""
     rows = [
         learning("rate limiting of the search api", "api", "limits are counted in each worker"),
         learning("paging", "the search", "a limiter was asked for by every worker of the api"),
@@ -121,9 +125,9 @@ def test_figures_of_a_few_rows() -> None:
     assert said == {0: 1.4696, 1: 0.6245, 3: 0.6043, 4: 0.0}
 
 
-def test_what_is_most_relevant_is_looked_at_and_of_two_alike_the_later_one() -> None:
-    rows = [learning("rate") for _ in range(recall.CONSIDERED + 9)]
-    assert found(rows, "rate") == list(range(recall.CONSIDERED + 8, 8, -1))
+def test_of_two_alike_the_later_one_comes_first() -> None:
+    rows = [learning("rate") for _ in range(9)]
+    assert found(rows, "rate") == list(range(8, -1, -1))
     assert found([], "rate") == found(rows, "") == found([learning("")], "rate") == []
 
 
