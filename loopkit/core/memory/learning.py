@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 
+from ..evidence import signature
 from ..journal import prose, verdict
 from ..journal import task as tasks
 from ..journal.events import Event
@@ -171,31 +172,10 @@ def _outcome(state: LoopState, request: str) -> list[dict]:
     ]
 
 
-#: Lines that name an error by its kind; else those that say something of failing.
-_NAMED = re.compile(
-    r"^\s*(?:[\w.]*(?:Error|Exception|Panic)\b|error(?:\[\w+\])?:|fatal:|panic:|FAIL(?:ED)?\b)"
-)
-_COUNTS = re.compile(r"=+ .* =+$|\d+ (?:failed|passed|tests?\b)|FAILED \(")
-_FAILING = re.compile(
-    r"error|exception|fail|assert|panic|fatal|denied|not found|cannot|timed out", re.I
-)
-
-
 def error_line(error: str) -> str:
     """The line by which an error is known again, or empty where nothing was told."""
-    lines = [line.strip() for line in str(error or "").splitlines() if line.strip()]
-    if not lines or lines == ["no error given"]:
-        return ""
-    # pytest marks what it has to say
-    marked = next((line[1:].strip() for line in lines if re.match(r"E\s{2}", line)), None)
-    if marked is not None:
-        return _one_line(marked, PROPOSED)
-    lines = [line for line in lines if not _COUNTS.match(line)] or lines
-    for pattern in (_NAMED, _FAILING):
-        fitting = [line for line in lines if pattern.search(line)]
-        if fitting:
-            return _one_line(fitting[-1], PROPOSED)
-    return _one_line(lines[-1], PROPOSED)
+    line = _one_line(signature.line_of(error), PROPOSED)
+    return "" if line == "no error given" else line
 
 
 def _one_line(text: object, most: int) -> str:

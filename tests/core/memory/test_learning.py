@@ -89,7 +89,7 @@ def test_what_helped_where_no_error_was_told() -> None:
         ("FAILED tests/test_a.py::test_b - assert 1 == 2\n=== 1 failed in 1s ===", None),
         ("x.py:3\nE   assert 429 == 200\nE    +  where 429 = f()\n1 failed", "assert 429 == 200"),
         ("ok\nerror[E0308]: mismatched types\n --> src/a.rs", "error[E0308]: mismatched types"),
-        ("nothing known here\nlast words", "last words"),
+        ("nothing known here\nlast words", "nothing known here"),
         (
             "app.test.js: TypeError: x is not a function",
             "app.test.js: TypeError: x is not a function",
