@@ -61,22 +61,17 @@ def _is_amount(value: object) -> bool:
     return type(value) in (int, float) and 0 <= value < _AMOUNT  # type: ignore[operator]
 
 
-def _is_task_id(value: object) -> bool:
-    """`T-` and up to ten digits, as task.number takes them."""
-    return (
-        type(value) is str
-        and value[:2] == "T-"
-        and value[2:].isdigit()
-        and value.isascii()
-        and len(value) <= 12
-    )
+def is_task_id(value: object) -> bool:
+    """`T-` and up to ten digits."""
+    if type(value) is not str or value[:2] != "T-" or len(value) > 12:
+        return False
+    return value[2:].isdigit() and value.isascii()
 
 
 def _is_worktree_path(value: object) -> bool:
     """`worktrees/` and a name, as a task's worktree lies in the loop's folder."""
-    return (
-        type(value) is str and value[:10] == "worktrees/" and value[10:].replace("-", "").isalnum()
-    )
+    text = value if type(value) is str else ""
+    return text[:10] == "worktrees/" and text[10:].replace("-", "").isalnum()
 
 
 def _is_object_id(value: object) -> bool:
@@ -155,7 +150,7 @@ NAMES: dict[str, Any] = {
     "Count": Kind(_is_count),
     "Number": Kind(lambda value: _is_count(value) and value != 0),
     "Amount": Kind(_is_amount),
-    "TaskId": Kind(_is_task_id),
+    "TaskId": Kind(is_task_id),
     "ObjectId": Kind(_is_object_id),
     "WorktreePath": Kind(_is_worktree_path),
     "StageName": Kind(lambda value: value in STAGES),

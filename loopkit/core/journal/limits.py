@@ -29,12 +29,9 @@ def amount(text: str, now: float | None, kind: str) -> float | None:
         except ValueError:
             value = -1
         if body.startswith("+") or not 0 < value < 1e9:
-            raise UsageFault(
-                f"not a limit for {kind}: {text!r}", "write a positive number, +N to add, or none"
-            )
-    if raise_by and now is not None:
-        value += now
-    return value
+            todo = "write a positive number, +N to add, or none"
+            raise UsageFault(f"not a limit for {kind}: {text!r}", todo)
+    return value + now if raise_by and now is not None else value
 
 
 def reached(iteration: int, usd: float, seconds: float, limits: tuple) -> tuple[str, str] | None:
@@ -45,8 +42,7 @@ def reached(iteration: int, usd: float, seconds: float, limits: tuple) -> tuple[
     if most is not None and iteration >= most:
         over.append((verdict.LIMIT_ITERATIONS, f"{iteration} of {most} iterations used"))
     if time is not None and seconds >= time:
-        used = f"{clock.human(seconds)} of {clock.human(time)} used"
-        over.append((verdict.LIMIT_TIME, used))
+        over.append((verdict.LIMIT_TIME, f"{clock.human(seconds)} of {clock.human(time)} used"))
     if money is not None and usd >= money:
         over.append((verdict.LIMIT_BUDGET, f"${usd:.2f} of ${money:g} spent"))
     return (over[0][0], ", ".join(reason for _, reason in over)) if over else None
@@ -58,7 +54,7 @@ ROOM = 1.5
 
 def raising(iteration: int, usd: float, seconds: float, limits: tuple) -> str:
     """The options of `resume` that raise each limit reached, in steps of the limit and with room
-    behind what is spent: `--iterations +25 --time +4h`; "" where none is reached."""
+    behind what is spent: `--iterations +25 --time +4h`; "" where none is."""
     rows = (
         ("--iterations", iteration, limits[0], str),
         ("--time", seconds, limits[2], _short),

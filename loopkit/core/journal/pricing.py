@@ -13,22 +13,16 @@ COUNTED = 6
 PRICES = {
     "claude-opus-5-5": (4.0, 20.0, 5.0, 0.2),
     "claude-opus-5": (5.0, 25.0, 6.25, 0.5),
-    "claude-opus-4-8": (5.0, 25.0, 6.25, 0.5),
-    "claude-opus-4-7": (5.0, 25.0, 6.25, 0.5),
-    "claude-opus-4-6": (5.0, 25.0, 6.25, 0.5),
-    "claude-opus-4-5": (5.0, 25.0, 6.25, 0.5),
+    **dict.fromkeys(("claude-opus-4-8", "claude-opus-4-7"), (5.0, 25.0, 6.25, 0.5)),
+    **dict.fromkeys(("claude-opus-4-6", "claude-opus-4-5"), (5.0, 25.0, 6.25, 0.5)),
     **dict.fromkeys(("claude-fable-5-2", "claude-mythos-5-2"), (8.0, 40.0, 10.0, 0.2)),
     **dict.fromkeys(("claude-fable-5-1", "claude-mythos-5-1"), (10.0, 50.0, 12.5, 0.25)),
-    "claude-fable-5": (10.0, 50.0, 12.5, 1.0),
-    "claude-mythos-5": (10.0, 50.0, 12.5, 1.0),
+    **dict.fromkeys(("claude-fable-5", "claude-mythos-5"), (10.0, 50.0, 12.5, 1.0)),
     "claude-sonnet-5-5": (2.0, 10.0, 2.5, 0.1),
     "claude-sonnet-5": (2.0, 10.0, 2.5, 0.2),
-    "claude-sonnet-4-6": (3.0, 15.0, 3.75, 0.3),
-    "claude-sonnet-4-5": (3.0, 15.0, 3.75, 0.3),
-    "claude-sonnet-4-0": (3.0, 15.0, 3.75, 0.3),
-    "claude-sonnet-4": (3.0, 15.0, 3.75, 0.3),
-    "claude-3-7-sonnet": (3.0, 15.0, 3.75, 0.3),
-    "claude-3-5-sonnet": (3.0, 15.0, 3.75, 0.3),
+    **dict.fromkeys(("claude-sonnet-4-6", "claude-sonnet-4-5"), (3.0, 15.0, 3.75, 0.3)),
+    **dict.fromkeys(("claude-sonnet-4-0", "claude-sonnet-4"), (3.0, 15.0, 3.75, 0.3)),
+    **dict.fromkeys(("claude-3-7-sonnet", "claude-3-5-sonnet"), (3.0, 15.0, 3.75, 0.3)),
     "claude-haiku-5-5": (0.1, 0.5, 0.125, 0.01),
     "claude-haiku-4-5": (1.0, 5.0, 1.25, 0.1),
     "claude-3-5-haiku": (0.8, 4.0, 1.0, 0.08),
@@ -42,13 +36,9 @@ LONG_WRITE, SEARCH = 2.0, 0.01
 #: costs.
 FAST = " fast"
 FASTER = {
-    "claude-fable-5-2": 2.0,
-    "claude-mythos-5-2": 2.0,
-    "claude-opus-5-5": 2.0,
-    "claude-opus-5": 2.0,
-    "claude-opus-4-8": 2.0,
-    "claude-opus-4-7": 6.0,
-    "claude-opus-4-6": 6.0,
+    **dict.fromkeys(("claude-fable-5-2", "claude-mythos-5-2"), 2.0),
+    **dict.fromkeys(("claude-opus-5-5", "claude-opus-5", "claude-opus-4-8"), 2.0),
+    **dict.fromkeys(("claude-opus-4-7", "claude-opus-4-6"), 6.0),
 }
 
 
@@ -59,11 +49,9 @@ def _known(model: str) -> str | None:
     name = model[start:] if start >= 0 else ""
     for form in PRICES:
         rest = name[len(form) :]
-        if name.startswith(form) and (
-            not rest or rest[0] in "@[:" or rest[:2] == "-v" or rest == "-latest"
-        ):
-            return form
-        if name.startswith(form) and rest[0] == "-" and rest[1:9].isdigit() and len(rest) >= 9:
+        dated = rest[:1] == "-" and rest[1:9].isdigit() and len(rest) >= 9
+        served = rest[:1] in ("", "@", "[", ":") or rest[:2] == "-v" or rest == "-latest"
+        if name.startswith(form) and (dated or served):
             return form
     return None
 
@@ -106,10 +94,8 @@ def cost(usage: dict, own: dict) -> tuple[float, int, list]:
             if any(figures):
                 unpriced.append(model)
             continue
-        usd += (
-            sum(count * price for count, price in zip(figures, (*prices, LONG_WRITE * prices[0])))
-            / 1e6
-        )
+        every = (*prices, LONG_WRITE * prices[0])
+        usd += sum(count * price for count, price in zip(figures, every)) / 1e6
         if len(figures) >= COUNTED:
             usd += figures[COUNTED - 1] * SEARCH
     return usd, tokens, unpriced

@@ -220,8 +220,7 @@ class OfTranscripts(Fields):
     def add(self, session: Session) -> None:
         session.spent_seconds += self.worked
         if self.clock is not None:
-            fields = Clock.fields()
-            session.clock = {name: getattr(self.clock, name) for name in fields}
+            session.clock = {name: getattr(self.clock, name) for name in Clock.fields()}
         if self.offsets:
             session.offsets = {**session.offsets, **self.offsets}
             session.unread_since = ""
@@ -339,7 +338,7 @@ class Resumed(EventType):
                 _read_from(session, self.at)
             _go_on(session)
             session.failure = None
-            forget_guides(session)
+            forget(session, GUIDE)  # whoever goes on has not read it
 
 
 class OwnerChanged(OfTranscripts, EventType):
@@ -355,7 +354,7 @@ class OwnerChanged(OfTranscripts, EventType):
 
     def fold(self, session: Session) -> None:
         self.add(session)
-        forget_guides(session)
+        forget(session, GUIDE)
         forget(session, WAITS)
         if session.owner != self.session_id:  # else it goes on with its transcript
             session.owner_since, session.by_word = self.at, False
@@ -436,11 +435,6 @@ def forget(session: Session, start: str) -> None:
     session.notices = [one for one in session.notices if not one.startswith(start)]
 
 
-def forget_guides(session: Session) -> None:
-    """Guidance is shown anew: whoever goes on has not read it."""
-    forget(session, GUIDE)
-
-
 class NoticeGiven(EventType):
     """What is said once was said."""
 
@@ -449,7 +443,7 @@ class NoticeGiven(EventType):
 
     def fold(self, session: Session) -> None:
         if self.name == COMPACTED:
-            forget_guides(session)
+            forget(session, GUIDE)
         elif self.name == BEGUN:
             forget(session, QUEUED)
         else:

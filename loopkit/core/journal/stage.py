@@ -90,9 +90,8 @@ def unconfirmed(state: LoopState) -> str | None:
     if attended and _new_checks_wait(state):
         return "tasks"
     starts = state.stage in (DECOMPOSE, EXECUTING) and state.wave is None and state.free
-    return (
-        "wave" if starts and "wave" in wanted and wave_key(state) not in state.confirmed else None
-    )
+    seen = "wave" not in wanted or wave_key(state) in state.confirmed
+    return None if seen or not starts else "wave"
 
 
 def _new_checks_wait(state: LoopState) -> bool:
@@ -160,9 +159,8 @@ def require(state: LoopState, *stages: str, doing: str) -> None:
     """Raises Refused unless the loop is in one of the stages; names the stage and the next step's
     command."""
     if state.stage not in stages:
-        raise NotYet(
-            f"{doing} belongs to stage {' or '.join(stages)}, the loop is in {state.stage}"
-        )
+        wanted = " or ".join(stages)
+        raise NotYet(f"{doing} belongs to stage {wanted}, the loop is in {state.stage}")
 
 
 def check_seen(state: LoopState, name: str) -> None:
@@ -176,11 +174,8 @@ def running(state: LoopState) -> None:
     """Raises Refused unless the loop may be worked on now."""
     session = state.session
     if session.status in verdict.FINAL:
-        raise Refused(
-            f"loop {state.name} is over ({session.verdict})",
-            "start another: /loop:start <task>",
-            code="loop_over",
-        )
+        what = f"loop {state.name} is over ({session.verdict})"
+        raise Refused(what, "start another: /loop:start <task>", code="loop_over")
     if session.status == verdict.PAUSED:
         named = f" ({session.verdict})" if session.verdict else ""
         what = f"loop {state.name} is paused{named}: {session.reason or verdict.BY_HAND}"
@@ -188,11 +183,8 @@ def running(state: LoopState) -> None:
             raise LimitReached(what, raised(session))
         raise Refused(what, f"{verdict.AGAIN}loopkit resume", code="loop_paused")
     if session.question is not None:
-        raise Refused(
-            f"a question is open: {prose.clean(session.question, 120)}",
-            'next: loopkit answer "<text>"',
-            code="question_open",
-        )
+        what = f"a question is open: {prose.clean(session.question, 120)}"
+        raise Refused(what, 'next: loopkit answer "<text>"', code="question_open")
 
 
 def raised(session: Session) -> str:
@@ -214,17 +206,14 @@ def check_leave_intent(scores: dict | None, overruled: str | None) -> None:
     if scores is None:
         raise NotYet("not scored yet")
     if scores["spec"] < SPEC_MINIMUM and not overruled:
-        raise Refused(
-            f"spec {scores['spec']}/10 is under {SPEC_MINIMUM}",
-            "clarify (skill hope:intent) and score again, or the person says: loopkit score "
-            '--overrule "<why>"',
-        )
+        todo = f'{_CLARIFY}, or the person says: loopkit score --overrule "<why>"'
+        raise Refused(f"spec {scores['spec']}/10 is under {SPEC_MINIMUM}", todo)
     if scores["shape"] is None:
-        raise Refused(
-            f"fit {scores['fit']} is under {FIT_COLLEAGUE}: blocked, also when the spec was "
-            "overruled",
-            "clarify (skill hope:intent) and score again",
-        )
+        what = f"fit {scores['fit']} is under {FIT_COLLEAGUE}"
+        raise Refused(f"{what}: blocked, also when the spec was overruled", _CLARIFY)
+
+
+_CLARIFY = "clarify (skill hope:intent) and score again"
 
 
 def check_leave_decompose(state: LoopState, most: int) -> None:
@@ -232,17 +221,12 @@ def check_leave_decompose(state: LoopState, most: int) -> None:
     if not state.tasks:
         raise NotYet("there are no tasks")
     if state.planned > most:
-        raise Refused(
-            f"{state.planned} tasks, at most {most}",
-            "remove some, or start several loops",
-            code="out_of_bounds",
-        )
+        what, todo = f"{state.planned} tasks, at most {most}", "remove some, or start several loops"
+        raise Refused(what, todo, code="out_of_bounds")
     for task_id in state.open:
         if not state.tasks[task_id].verify:
-            raise Refused(
-                f"{task_id} has no verification command",
-                f'next: loopkit task set {task_id} --verify "<command>"',
-            )
+            todo = f'next: loopkit task set {task_id} --verify "<command>"'
+            raise Refused(f"{task_id} has no verification command", todo)
     if len(state.must_nots) < 2 or not state.criteria:
         raise Refused("the shape is not fixed", "next: loopkit shape --accept -")
 

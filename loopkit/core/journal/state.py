@@ -66,13 +66,10 @@ class LoopState:
         self.recall_dismissed: list = []
         self.criteria: dict[str, Criterion] = {}
         self.aspects: list = []
-        # every shape that was submitted: size in bytes, spec score, goals
-        self.shape_rounds: list = []
+        self.shape_rounds: list = []  # of each one submitted: size in bytes, spec score, goals
         self.confirmed: set = set()
         self.by_default: set = set()  # of these, what nobody could be asked about
-        self.new_checks: set[str] = (
-            set()
-        )  # tasks whose check is another since the person's yes to the tasks
+        self.new_checks: set[str] = set()  # whose check is another since the yes to the tasks
         self.tasks: dict[str, Task] = {}
         self.highest = 0
         self.counts = dict.fromkeys(tasks.STATUSES, 0)
@@ -81,9 +78,7 @@ class LoopState:
         self.open: dict[str, None] = {}
         self.running: dict[str, None] = {}
         self.due: dict[str, None] = {}  # pending tasks whose failure no panel has looked at
-        self.narrow: dict[
-            str, None
-        ] = {}  # pending tasks that have used up their attempts: to be split, not started
+        self.narrow: dict[str, None] = {}  # pending tasks without attempts left: to be split
         self.bare: dict[str, None] = {}  # pending tasks without a verification command
         self.free = 0
         self.planned = 0  # tasks that the size rule counts: no subtasks, no remediation
@@ -96,13 +91,9 @@ class LoopState:
         self.reviews: dict = {}
         self.findings: dict[str, Finding] = {}
         self.thorough: dict | None = None
-        # {criterion or mustNot: what the thorough review says of it}; those whose proof is another
-        # since, at which it has to look
-        self.shown: dict[str, Shown] = {}
-        self.unlooked: set[str] = set()
-        self.review_rounds: list[
-            dict
-        ] = []  # thorough reviews: round, size in bytes, score, goals, categories of the findings
+        self.shown: dict[str, Shown] = {}  # what the thorough review says of a criterion, a mustNot
+        self.unlooked: set[str] = set()  # of these, whose proof is another since
+        self.review_rounds: list[dict] = []  # thorough ones: round, size, score, goals, categories
         self.asked: dict | None = None  # whom a thorough review was given to, and when
         self.decisions: list[dict] = []
         self.panels: list = []
@@ -174,9 +165,8 @@ class LoopState:
     @property
     def interrupted(self) -> list[str]:
         """Tasks of the open wave whose attempt was cut short and that nobody has started again."""
-        own = [
-            self.tasks[one] for one in (self.wave.tasks if self.wave else ()) if one in self.tasks
-        ]
+        names = self.wave.tasks if self.wave else ()
+        own = [self.tasks[one] for one in names if one in self.tasks]
         return [one.id for one in own if one.interrupted and one.status == tasks.PENDING]
 
     def verification(self, task: Task) -> str | None:
@@ -226,18 +216,10 @@ class LoopState:
         self._count(old, -1)
         self.tasks[task.id] = task
         self._count(task, 1)
-        if task.status == tasks.IN_PROGRESS:
-            self.running[task.id] = None
-        else:
-            self.running.pop(task.id, None)
-        if task.status == tasks.PENDING and task.panel_due:
-            self.due[task.id] = None
-        else:
-            self.due.pop(task.id, None)
-        if task.status == tasks.PENDING and task.action == "replan":
-            self.narrow[task.id] = None
-        else:
-            self.narrow.pop(task.id, None)
+        pending = task.status == tasks.PENDING
+        _list(self.running, task.id, task.status == tasks.IN_PROGRESS)
+        _list(self.due, task.id, pending and task.panel_due)
+        _list(self.narrow, task.id, pending and task.action == "replan")
         was, now = old.status == tasks.COMPLETED, task.status == tasks.COMPLETED
         if was != now:
             if now:
@@ -303,10 +285,7 @@ class LoopState:
     def _count(self, task: Task, sign: int) -> None:
         self.counts[task.status] += sign
         if task.status == tasks.PENDING and not task.verify:
-            if sign > 0:
-                self.bare[task.id] = None
-            else:
-                self.bare.pop(task.id, None)
+            _list(self.bare, task.id, sign > 0)
         if task.status == tasks.PENDING and not self.waiting[task.id]:
             self.free += sign
 
@@ -322,6 +301,14 @@ class LoopState:
                 self._count(waiting, -1)
                 self.waiting[dependent] += step
                 self._count(waiting, 1)
+
+
+def _list(table: dict[str, None], name: str, holds: bool) -> None:
+    """Let a name stand in a table, or not."""
+    if holds:
+        table[name] = None
+    else:
+        table.pop(name, None)
 
 
 @on(LoopStarted)
@@ -431,10 +418,7 @@ class ShapeSaved(EventType):
     def fold(self, state: LoopState) -> None:
         known = {name: one.command for name, one in state.criteria.items()}
         state.criteria = {
-            row.id: Criterion(
-                *(row.id, row.text, row.type, row.command, row.must_not),
-                *(row.keeps, tuple(row.paths)),
-            )
+            row.id: Criterion(*(getattr(row, name) for name in Criterion._fields))
             for row in self.criteria
         }
         for name, command in known.items():
@@ -452,11 +436,11 @@ class Confirmed(EventType):
     """The person's yes; `default`: nobody could be asked."""
 
     what: Text = ""
-    also = {"Flag": "default"}
+    default: Flag = False
 
     def fold(self, state: LoopState) -> None:
         state.confirmed.add(self.what)
-        (state.by_default.add if self.data.get("default") else state.by_default.discard)(self.what)
+        (state.by_default.add if self.default else state.by_default.discard)(self.what)
         if self.what == "tasks":
             state.new_checks.clear()
 

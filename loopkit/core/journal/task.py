@@ -3,25 +3,19 @@
 from __future__ import annotations
 
 from .errors import Refused, UsageFault
-from .events import Fields
+from .events import Fields, is_task_id
 from .parts import Record
 
 TYPE_CHECKING = False  # as in typing, whose import a hook would pay for each time
 if TYPE_CHECKING:
     from .events import Amount, Flag, Text, Whole
 
-PENDING, IN_PROGRESS, COMPLETED, FAILED, BLOCKED = (
-    "pending",
-    "in_progress",
-    "completed",
-    "failed",
-    "blocked",
-)
+PENDING, IN_PROGRESS, COMPLETED = "pending", "in_progress", "completed"
+FAILED, BLOCKED = "failed", "blocked"
 STATUSES = (PENDING, IN_PROGRESS, COMPLETED, FAILED, BLOCKED)
 COMPLEXITIES = ("simple", "medium", "complex")
 BLOCK_KINDS = ("dependency", "external", "permission", "information", "fundamental")
 SPLIT = "split"
-LONGEST_ID = 12
 #: Of a check that has neither passed nor failed; the other words are evidence/command's.
 NOT_STARTABLE = "not startable"
 #: The approach of an attempt that followed nothing but the task's own words.
@@ -29,16 +23,9 @@ AS_DESCRIBED = "as described"
 #: (from, to) pairs that the rules know; everything else is refused (rule: task states).
 MOVES = frozenset(
     (
-        (PENDING, IN_PROGRESS),
-        (IN_PROGRESS, COMPLETED),
-        (IN_PROGRESS, FAILED),
-        (FAILED, PENDING),
-        (FAILED, BLOCKED),
-        (PENDING, BLOCKED),
-        (IN_PROGRESS, BLOCKED),
-        (BLOCKED, PENDING),
-        (BLOCKED, COMPLETED),
-        (COMPLETED, PENDING),
+        *((PENDING, IN_PROGRESS), (PENDING, BLOCKED), (COMPLETED, PENDING), (FAILED, PENDING)),
+        *((IN_PROGRESS, COMPLETED), (IN_PROGRESS, FAILED), (IN_PROGRESS, BLOCKED)),
+        *((FAILED, BLOCKED), (BLOCKED, PENDING), (BLOCKED, COMPLETED)),
     )
 )
 
@@ -126,9 +113,7 @@ class Task(Record):
     evidence: Evidence | None = None
     runs: int = 0  # verifications ever run: the number of the newest evidence file
     stale: bool = False
-    interrupted: bool = (
-        False  # its attempt was cut short by a pause, a crash or a take-over; it is not counted
-    )
+    interrupted: bool = False  # its attempt was cut short, and is not counted
     back: bool = False  # a rollback took its work away and was undone: its check alone completes it
     reopened: tuple = ()  # of one that was done and is open again: (why, what fails since)
     handed_at: str = ""  # when it was given to an agent, as a stamp of the journal
@@ -161,38 +146,23 @@ class Task(Record):
     def to_json(self, loop: str, verification: str | None) -> dict:
         """The task as `--json` prints it, with the record's documented names; `verification`: its
         criterion's type."""
-        evidence = self.evidence
+        names = "id subject description verify parent depth complexity scaffold group kind status"
+        lists = {"blockedBy": self.blocked_by, "criteria": self.criteria, "files": self.files}
+        block, seen = {"kind": self.block_kind, "text": self.block_text}, self.evidence
         return {
-            "id": self.id,
-            "subject": self.subject,
+            **{name: getattr(self, name) for name in names.split()},
             "activeForm": self.active_form,
-            "description": self.description,
-            "verify": self.verify,
-            "blockedBy": list(self.blocked_by),
-            "parent": self.parent,
-            "depth": self.depth,
-            "complexity": self.complexity,
-            "criteria": list(self.criteria),
-            "files": list(self.files),
-            "scaffold": self.scaffold,
-            "group": self.group,
-            "kind": self.kind,
-            "status": self.status,
-            "block": {"kind": self.block_kind, "text": self.block_text}
-            if self.block_kind
-            else None,
+            **{name: list(rows) for name, rows in lists.items()},
+            "block": block if self.block_kind else None,
             "attempts": self.attempts,
             "history": list(self.history),
-            "evidence": None
-            if evidence is None
-            else {
-                "passed": evidence.passed,
-                "exit": evidence.exit,
-                "log": evidence.log,
-                "at": evidence.at,
-            },
+            "evidence": seen and {key: getattr(seen, key) for key in _SHOWN},
             "metadata": self.metadata(loop, verification),
         }
+
+
+#: What `--json` prints of evidence.
+_SHOWN = ("passed", "exit", "log", "at")
 
 
 def is_blocked_outside(task: Task) -> bool:
@@ -203,26 +173,17 @@ def is_blocked_outside(task: Task) -> bool:
 def moved(task: Task, to: str, **changes: object) -> Task:
     """The task in another state. Raises Refused where the rules know no such move."""
     if (task.status, to) not in MOVES:
-        raise Refused(
-            f"{task.id} is {task.status} and cannot become {to}",
-            f"see loopkit task show {task.id}",
-            code="wrong_state",
-        )
+        what = f"{task.id} is {task.status} and cannot become {to}"
+        raise Refused(what, f"see loopkit task show {task.id}", code="wrong_state")
     return task._replace(status=to, **changes)  # type: ignore[arg-type]
 
 
 def number(task_id: str) -> int:
     """3 for `T-003`; raises UsageFault for anything that is not a task id."""
-    if (
-        task_id[:2].upper() == "T-"
-        and task_id[2:].isdigit()
-        and task_id.isascii()
-        and len(task_id) <= LONGEST_ID
-    ):
+    if is_task_id(task_id[:2].upper() + task_id[2:]):
         return int(task_id[2:])
-    raise UsageFault(
-        f"not a task id: {task_id[:40]!r}", "task ids look like T-003; see loopkit task list"
-    )
+    todo = "task ids look like T-003; see loopkit task list"
+    raise UsageFault(f"not a task id: {task_id[:40]!r}", todo)
 
 
 def make_id(count: int) -> str:

@@ -8,12 +8,8 @@ FINAL = frozenset((COMPLETED, FAILED, ABORTED))
 
 ACHIEVED, IMPOSSIBLE, CANCELLED = "achieved", "impossible", "cancelled"
 LIMIT_ITERATIONS, LIMIT_TIME, LIMIT_BUDGET = "limit_iterations", "limit_time", "limit_budget"
-STALLED, WAITING, BREACHED, PLANNER_UNUSABLE = (
-    "stalled",
-    "waiting",
-    "must_not_breached",
-    "planner_unusable",
-)
+STALLED, WAITING = "stalled", "waiting"
+BREACHED, PLANNER_UNUSABLE = "must_not_breached", "planner_unusable"
 LIMITS = frozenset((LIMIT_ITERATIONS, LIMIT_TIME, LIMIT_BUDGET))
 
 #: The reason of a pause or an end for which nobody gave one.
@@ -23,15 +19,5 @@ AGAIN = "to go on, if the person says so: "
 #: Cards of the gate; RESEARCH does not complete a loop.
 SHIP, MONITOR, RESEARCH = "SHIP", "MONITOR", "RESEARCH"
 
-STATUS_OF = {
-    ACHIEVED: COMPLETED,
-    IMPOSSIBLE: FAILED,
-    CANCELLED: ABORTED,
-    LIMIT_ITERATIONS: PAUSED,
-    LIMIT_TIME: PAUSED,
-    LIMIT_BUDGET: PAUSED,
-    STALLED: PAUSED,
-    WAITING: PAUSED,
-    BREACHED: PAUSED,
-    PLANNER_UNUSABLE: PAUSED,
-}
+#: The status that a verdict implies; any other pauses.
+STATUS_OF = {ACHIEVED: COMPLETED, IMPOSSIBLE: FAILED, CANCELLED: ABORTED}
