@@ -116,10 +116,8 @@ def _events(changes: list[Change], by: str) -> list[Event]:
     for event in events:
         if LOOP.decode(encode(event)) is None:
             what = "something in it cannot be kept, as a number that is too large"
-            raise UsageFault(
-                f"{event.type.replace('_', ' ')}: {what}",
-                "nothing was recorded; give what the form asks for",
-            )
+            what = f"{event.type.replace('_', ' ')}: {what}"
+            raise UsageFault(what, "nothing was recorded; give what the form asks for")
     return events
 
 
@@ -200,10 +198,9 @@ class Loop:
                 loop = cls(root, name)
             return None if loops.outdated(root, name, loop.state.session) else loop
         if os.path.isdir(os.path.join(root, name)) and snapshot["status"] not in verdict.FINAL:
-            raise Damaged(
-                f"{loops.ledger(root, name)} is gone, the journal of a loop that is not over",
-                f"restore it, or put the loop away: loopkit start --fresh, or remove {name}",
-            )
+            what = f"{loops.ledger(root, name)} is gone, the journal of a loop that is not over"
+            todo = f"restore it, or put the loop away: loopkit start --fresh, or remove {name}"
+            raise Damaged(what, todo)
         return None
 
     @classmethod

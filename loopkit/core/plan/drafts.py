@@ -34,10 +34,8 @@ def paths(value: list[str], folder: str = "") -> list[str]:
         parts = path.replace("\\", "/").split("/")
         outside = not parts[0] or parts[0][1:] == ":" or ".." in parts
         if outside or not path.strip() or "\0" in path:
-            raise UsageFault(
-                f"a file must be a path inside the project, not {given!r}",
-                "give it relative to where the session was opened, or :/path from the project",
-            )
+            todo = "give it relative to where the session was opened, or :/path from the project"
+            raise UsageFault(f"a file must be a path inside the project, not {given!r}", todo)
         from_project = not folder or path != given or path.startswith(folder + "/")
         found.append(posixpath.normpath(path if from_project else posixpath.join(folder, path)))
     return list(dict.fromkeys(found))
@@ -79,19 +77,13 @@ def replaced(state: LoopState, rows: list, proposed: dict | None = None) -> list
     begun = next(worked_on, None)
     if begun is not None or state.waves:
         what = f"{begun.id} has been worked on" if begun else "a wave has been opened"
-        raise Refused(
-            f"{what}, so the plan is not replaced",
-            "add, remove or split single tasks",
-            code="wrong_state",
-        )
+        what = f"{what}, so the plan is not replaced"
+        raise Refused(what, "add, remove or split single tasks", code="wrong_state")
     _check(state, rows, len(rows))
     for word in itertools.chain.from_iterable(row.get("blockedBy", ()) for row in rows):
         if word[:1] != "#" and (outline.is_number(word) or tasks.number(word) <= state.highest):
-            raise Refused(
-                f"blocked by {word}, which is replaced",
-                "count from #1; nothing was changed",
-                code="contradiction",
-            )
+            what = f"blocked by {word}, which is replaced"
+            raise Refused(what, "count from #1; nothing was changed", code="contradiction")
     beside = proposed or {}
     lists = {name: list(beside.get(name) or ()) for name in ("risks", "assumptions", "questions")}
     old = list(state.tasks)
@@ -105,15 +97,11 @@ def _check(state: LoopState, rows: list[dict], total: int) -> None:
     have too many tasks (subtasks and remediation do not count)."""
     for name in itertools.chain.from_iterable(row.get("criteria", ()) for row in rows):
         if name not in state.criteria:
-            raise Refused(
-                f"there is no criterion {name}",
-                f"SHAPE.md has: {', '.join(state.criteria)}; nothing was added",
-            )
+            what = f"there is no criterion {name}"
+            raise Refused(what, f"SHAPE.md has: {', '.join(state.criteria)}; nothing was added")
     if total > settings.MOST_TASKS:
-        raise Refused(
-            f"{total} tasks, at most {settings.MOST_TASKS} in one loop",
-            "cut the work into several loops, one after the other",
-        )
+        what = f"{total} tasks, at most {settings.MOST_TASKS} in one loop"
+        raise Refused(what, "cut the work into several loops, one after the other")
 
 
 def added(
@@ -151,10 +139,8 @@ def _blocker(state: LoopState, word: str, first: int, count: int) -> str:
     if word[:1] == "#" and word[1:].isdigit() and word.isascii():
         position = int(word[1:9])
         if not 1 <= position <= count:
-            raise Refused(
-                f"blocked by {word[:20]}, but {count} tasks were submitted",
-                "count from #1; nothing was added",
-            )
+            what = f"blocked by {word[:20]}, but {count} tasks were submitted"
+            raise Refused(what, "count from #1; nothing was added")
         return tasks.make_id(first + position - 1)
     known = outline.named(state, word) if outline.is_number(word) else word
     number = 0 if known is None else tasks.number(known)
@@ -189,11 +175,8 @@ def changed(
         ]
         circle = outline.cycle_from(task.id, waits)
         if circle:
-            raise Refused(
-                "cycle: " + " → ".join(circle),
-                "drop one of these dependencies; nothing was changed",
-                code="contradiction",
-            )
+            todo = "drop one of these dependencies; nothing was changed"
+            raise Refused("cycle: " + " → ".join(circle), todo, code="contradiction")
         data["blockedBy"] = wanted
     if len(data) == 1:
         raise UsageFault("nothing to set", "give --verify, --blocked-by or --files")
@@ -205,11 +188,8 @@ def removed(state: LoopState, task_id: str) -> list[Change]:
     stage.running(state)
     task = find(state, task_id)
     if task.status not in (tasks.PENDING, tasks.BLOCKED):
-        raise Refused(
-            f"{task.id} is {task.status}",
-            "only pending and blocked tasks can be removed",
-            code="wrong_state",
-        )
+        what = f"{task.id} is {task.status}"
+        raise Refused(what, "only pending and blocked tasks can be removed", code="wrong_state")
     changes: list[Change] = [("task_removed", {"id": task.id})]
     parent = state.tasks.get(task.parent or "")
     if parent is None or parent.block_kind != tasks.SPLIT:
@@ -226,23 +206,14 @@ def split(state: LoopState, task_id: str, rows: list) -> list[Change]:
     stage.running(state)
     task = find(state, task_id)
     if task.status not in (tasks.FAILED, tasks.PENDING):
-        raise Refused(
-            f"{task.id} is {task.status}",
-            "only failed and pending tasks are split",
-            code="wrong_state",
-        )
+        what = f"{task.id} is {task.status}"
+        raise Refused(what, "only failed and pending tasks are split", code="wrong_state")
     if not rows:
-        raise Refused(
-            f"{task.id} cannot be split into nothing",
-            "submit at least one subtask",
-            code="unanswered",
-        )
+        what = f"{task.id} cannot be split into nothing"
+        raise Refused(what, "submit at least one subtask", code="unanswered")
     if task.depth >= settings.of(state, "max_replan_depth"):
-        raise Refused(
-            f"{task.id} is {task.depth} levels deep already",
-            "work on it as it is",
-            code="out_of_bounds",
-        )
+        what = f"{task.id} is {task.depth} levels deep already"
+        raise Refused(what, "work on it as it is", code="out_of_bounds")
     inherited = [blocker for blocker in task.blocked_by if blocker in state.open]
     rows = [{**row, "blockedBy": [*row.get("blockedBy", ()), *inherited]} for row in rows]
     changes = added(state, rows, task.id, depth=task.depth + 1, kind=task.kind)

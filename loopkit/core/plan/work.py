@@ -36,11 +36,8 @@ def find(state: LoopState, task_id: str) -> Task:
     task = state.tasks.get(wanted or "")
     if task is None:
         last = tasks.make_id(state.highest) if state.highest else "none"
-        raise Refused(
-            f"there is no task {wanted or task_id}",
-            f"the newest is {last}; see loopkit task list",
-            code="unknown",
-        )
+        what = f"there is no task {wanted or task_id}"
+        raise Refused(what, f"the newest is {last}; see loopkit task list", code="unknown")
     return task
 
 
@@ -173,10 +170,8 @@ def blocked(state: LoopState, task_id: str, kind: str, text: str) -> list[Change
     if kind not in tasks.BLOCK_KINDS:
         raise UsageFault(f"block kind {kind!r}", "use " + ", ".join(tasks.BLOCK_KINDS))
     if not text.strip():
-        raise UsageFault(
-            "no reason given",
-            f'loopkit task block {task.id} --kind {kind} --reason "<what is needed>"',
-        )
+        todo = f'loopkit task block {task.id} --kind {kind} --reason "<what is needed>"'
+        raise UsageFault("no reason given", todo)
     tasks.moved(task, tasks.BLOCKED)
     return [("task_blocked", {"id": task.id, "kind": kind, "text": text.strip()})]
 
@@ -188,11 +183,8 @@ def unblocked(state: LoopState, task_id: str, said: str = "") -> list[Change]:
     if state.session.status in verdict.FINAL:
         stage.running(state)  # says so; a pause may be for the very thing that is there now
     if task.status != tasks.BLOCKED or task.block_kind == tasks.SPLIT:
-        raise Refused(
-            f"{task.id} is {task.block_kind or task.status}, nothing to unblock",
-            "see loopkit task list",
-            code="wrong_state",
-        )
+        what = f"{task.id} is {task.block_kind or task.status}, nothing to unblock"
+        raise Refused(what, "see loopkit task list", code="wrong_state")
     changes: list[Change] = []
     if said.strip():
         told = f"It was blocked: {task.block_text}\nThe person said: {said.strip()}"
@@ -284,10 +276,8 @@ def check_settled(state: LoopState) -> None:
     names, what = unchecked(state), "merged and not checked since"
     if not names:
         names, what = unmerged(state), "passed in a worktree and not merged"
-    raise Refused(
-        f"{', '.join(names)} {what}",
-        f"next: {step}; to give an attempt up: loopkit task fail {names[0]}",
-    )
+    what = f"{', '.join(names)} {what}"
+    raise Refused(what, f"next: {step}; to give an attempt up: loopkit task fail {names[0]}")
 
 
 def check_merge(state: LoopState, task: Task) -> Row:

@@ -77,10 +77,8 @@ def clarified(state: LoopState, given: dict) -> list:
         name: text if text.startswith(MARK) else f"{MARK} {text}" for name, text in guesses.items()
     }
     if guesses and not state.session.unattended and not given["approved"]:
-        raise Refused(
-            f"nobody has agreed to what is assumed: {', '.join(guesses)}",
-            "ask the person about the echo and these; then once more with approved: yes",
-        )
+        todo = "ask the person about the echo and these; then once more with approved: yes"
+        raise Refused(f"nobody has agreed to what is assumed: {', '.join(guesses)}", todo)
     data = {
         "echo": given["echo"],
         **{name: given[name] for name in FIELDS if given.get(name)},
@@ -101,24 +99,18 @@ def _check_sources(state: LoopState, answers: dict, guesses: dict) -> None:
             "nobody could be asked, so nothing was answered", "give these as assumptions:"
         )
     if answers and not rounds_left(state):
-        raise Refused(
-            f"{prose.count(MOST_ROUNDS, 'round')} of questions were asked",
-            "what is still open is an assumption: give it under assumptions:",
-        )
+        what = f"{prose.count(MOST_ROUNDS, 'round')} of questions were asked"
+        raise Refused(what, "what is still open is an assumption: give it under assumptions:")
     kept = {**((state.clarified or {}).get("answers") or {}), **answers, **guesses}
     missing = [name for name in open_dimensions(state) if name not in kept]
     if missing:
-        raise Refused(
-            f"{', '.join(missing)}: neither answered nor assumed",
-            "give each under answers: or under assumptions:",
-        )
+        what = f"{', '.join(missing)}: neither answered nor assumed"
+        raise Refused(what, "give each under answers: or under assumptions:")
 
 
 def check_scores(state: LoopState, values: dict) -> None:
     """Raises Refused where a dimension that rests on an assumption is scored as explicit."""
     for name, text in assumed(state).items():
         if isinstance(values.get(name), int) and values[name] > MOST_ASSUMED:
-            raise Refused(
-                f"{name} is an assumption ({prose.clean(text, 80)}): at most {MOST_ASSUMED}",
-                "explicit is what the person said",
-            )
+            what = f"{name} is an assumption ({prose.clean(text, 80)}): at most {MOST_ASSUMED}"
+            raise Refused(what, "explicit is what the person said")

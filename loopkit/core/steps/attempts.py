@@ -54,11 +54,8 @@ def check_verify(state: LoopState, task_id: str, given: list[str]) -> Task:
     if task.status not in (tasks.IN_PROGRESS, tasks.COMPLETED) and not late:
         raise NotYet(f"{task.id} is {task.status}, not in progress")
     if not command.same(task.verify, given):
-        raise Refused(
-            f"not the stored command of {task.id}",
-            f"next: loopkit verify {task.id} -- {task.verify}",
-            code="other_command",
-        )
+        todo = f"next: loopkit verify {task.id} -- {task.verify}"
+        raise Refused(f"not the stored command of {task.id}", todo, code="other_command")
     stage.check_seen(state, task.id)
     return task
 
