@@ -1,5 +1,4 @@
-"""Text for people: templates filled in, and somebody's words as bounded lines that cannot hide what
-follows."""
+"""Text for people: templates filled in, somebody's words as bounded lines that hide nothing."""
 
 from __future__ import annotations
 

@@ -35,8 +35,7 @@ _HEADINGS = {
 
 
 def context(state: LoopState) -> str:
-    """All that an agent needs to know of a loop, under TOKENS tokens; the newest decisions and
-    anti-patterns first."""
+    """All that an agent needs to know of a loop, under TOKENS tokens; the newest first."""
     decided, lessons = decisions(state, _ROW)
     parts = {
         "decisions": decided,

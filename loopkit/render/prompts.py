@@ -46,8 +46,7 @@ def filled(template: str, values: dict) -> str:
 
 
 def whole(request: str, folder: str) -> str:
-    """A request behind `> ` without a cut; where it is long, the file that holds it. folder: the
-    loop's as it is shown."""
+    """A request behind `> ` without a cut; where it is long, the file in this folder."""
     if len(request) <= LONGEST_REQUEST:
         return _quoted(request, LONGEST_REQUEST)
     return (

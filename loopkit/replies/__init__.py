@@ -84,9 +84,8 @@ def accepted(name: str, **needed: dict[str, dict]) -> dict:
 
 
 def form(name: str, *fields: str, **filled: Any) -> str:
-    """What to fill in, as block YAML: required fields first, allowed words and hints as values. As
-    printed it is text that script/forms has written, so that whoever shows a form pays for no
-    model.
+    """What to fill in, as block YAML: required fields first, allowed words and hints as values. It
+    is text that script/forms has written, which costs no model.
 
     fields: these alone, in this order; all where none is named · filled: {field: {key: hint}} or
     {field: value} of those of them that are known already.
@@ -97,8 +96,7 @@ def form(name: str, *fields: str, **filled: Any) -> str:
 
 
 def asked(name: str, *fields: str, **filled: dict) -> str:
-    """The form as JSON, in which agents answer; written by script/forms too. fields, filled: as
-    above."""
+    """The form as JSON, in which agents answer. fields, filled: as above."""
     text = _text("forms", name, "json").rstrip("\n")
     if not fields:
         return text

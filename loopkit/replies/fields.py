@@ -200,8 +200,7 @@ OptionalCheck = Annotated[
 
 
 class Reply(BaseModel):
-    """What all models share: no field that nobody reads, and `to_row`, the record that core gets
-    and the journal keeps.
+    """What all models share: no unknown field, and `to_row`, the record that core gets.
 
     also: other names of a field · ignored: what is read and not asked for, since it follows from
     other fields · instead: what a field that is missing follows from · bare: the one field of what

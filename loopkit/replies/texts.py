@@ -116,8 +116,7 @@ def _value(field: dict, hint: str) -> str:
 
 
 def asked(model: type[Reply]) -> str:
-    """The form of a model as JSON; numbers and truths stand without quotes, as they are to be
-    written."""
+    """The form of a model as JSON; numbers and truths stand without quotes."""
     whole = model.model_json_schema()
     return _json(_record(whole, whole.get("$defs", {})), "") + "\n"
 

@@ -184,8 +184,7 @@ def regular(path: str, flags: int, bits: int = USUAL, links: bool = False) -> in
 
 def check_inside(root: str, path: str) -> None:
     """Raise OSError (ELOOP, with the link's name) where `path` or a folder on its way is a link.
-    root: a folder that is trusted as it stands · path: what is going to be written, below it; it
-    need not exist."""
+    root: a folder that is trusted as it stands · path: what is to be written below it."""
     current = root
     for part in os.path.relpath(path, root).split(os.sep):
         if part == os.pardir:

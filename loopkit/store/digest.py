@@ -231,8 +231,7 @@ def seal(token: str, ledger: str) -> None:
 
 
 def seal_broken(token: str, ledger: str) -> bool:
-    """Whether a journal is another one than was sealed; one without a seal is not. Raises
-    OSError."""
+    """Whether a journal is another one than was sealed, if one was. Raises OSError."""
     sealed = _sealed(token) if trust.is_token(token) else None
     if sealed is None:
         return False

@@ -1,5 +1,4 @@
-"""Append-only logs of events, as the `ledger.jsonl` of a loop; a table says which events there are.
-Standard library only."""
+"""Append-only logs of events, as a loop's `ledger.jsonl`, by a table. Standard library only."""
 
 from __future__ import annotations
 
@@ -44,8 +43,7 @@ def create(path: str, table: Table, events: list) -> int:
 
 def read(path: str, table: Table, offset: int = 0, most: int = LARGEST) -> Tail | None:
     """Lines from byte `offset` on; None where that is not the start of a line of this file (it was
-    changed elsewhere). Raises OSError, also where it is no ordinary file or larger than `most`
-    bytes."""
+    changed elsewhere). Raises OSError, also for more than `most` bytes."""
     with atomic.opened(path, most) as file:
         if offset:
             file.seek(offset - 1)

@@ -1,5 +1,4 @@
-"""What the person allowed to run, in `<state>/loopkit/leave`, outside every project. Standard
-library only.
+"""What the person allowed to run, in `<state>/loopkit/leave`. Standard library only.
 
 A line each, only appended to: `<digest of a command's words and its folder> <the command>`, or
 `<token of a loop> <pattern>`, both texts in JSON. What lies in the project, as a repository's
@@ -33,8 +32,7 @@ def path() -> str:
 
 
 def of(root: str, state: LoopState, environment: dict) -> Leave:
-    """What may run in the loop of that state, whose `.loop` is `root`. Raises OSError, and what the
-    person's settings raise."""
+    """What may run in the loop of that state. Raises OSError, and what personal settings raise."""
     project = state.session.project or os.path.dirname(root)
     folder = os.path.join(project, state.folder)
     return in_folder(project, folder, state.session.token, environment)

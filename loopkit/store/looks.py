@@ -66,8 +66,7 @@ def _prompt(path: str) -> str:
 
 def read(files: list) -> tuple:
     """What its transcripts say: ({calls: n, read: [paths], commands: [lines]}, the answer that it
-    handed back last or None); handing back is no call, and what was refused, failed or printed
-    nothing showed nothing."""
+    handed back last or None); what was refused, failed or printed nothing showed nothing."""
     seen: dict = {"calls": 0, "read": [], "commands": []}
     handed = None
     calls: dict = {}
@@ -137,8 +136,7 @@ def written(files: list, since: str = "") -> Iterator:
 
 
 def kind(path: str) -> str:
-    """The type of the agent with this transcript, as the client notes it beside it; "" where it
-    does not."""
+    """The type of the agent with this transcript, as the client notes it beside it, or ""."""
     try:
         with open(os.path.splitext(path)[0] + ".meta.json", "rb") as file:
             row = json.loads(file.read(LONGEST_LINE))

@@ -135,8 +135,7 @@ def unreadable(error: OSError) -> Damaged:
 
 
 class Loop:
-    """A loop's state and its journal. Refusals are the rules' own; nothing is written unless all
-    lines are."""
+    """A loop's state and its journal. All lines are written, or none is."""
 
     def __init__(self, root: str, name: str) -> None:
         self.root = root
@@ -229,8 +228,7 @@ class Loop:
         return loop
 
     def refresh(self) -> None:
-        """Take in what others have appended since. Raises Damaged where the journal cannot be
-        read."""
+        """Take in what others have appended since. Raises Damaged."""
         try:
             tail = journal.read(self.path, LOOP, self.offset)
         except OSError as error:
@@ -266,8 +264,7 @@ class Loop:
 
     def record(self, changes: list[Change], by: str) -> None:
         """Append lines and fold them; raises Damaged where they could not be written (then none
-        counts), UsageFault where one could not be read back: a number in it is beyond all measure,
-        or none."""
+        counts), UsageFault where one could not be read back."""
         if not changes:
             return
         events = _events(changes, by)
@@ -369,8 +366,7 @@ def prepare(root: str) -> None:
 
 
 def archive(root: str, name: str, purge: bool) -> str:
-    """Put a loop away (or delete it, leaving its number used); returns where it is now. Raises
-    Damaged."""
+    """Put a loop away, or delete it but for its number; where it is now. Raises Damaged."""
     import shutil
 
     source = os.path.join(root, name)

@@ -1,5 +1,4 @@
-"""The loops of a project: their folders, the active one, its state from journal and snapshot.
-Standard library only."""
+"""The loops of a project: folders, the active one, its state. Standard library only."""
 
 from __future__ import annotations
 
@@ -126,8 +125,7 @@ def serving(roots: list, session_id: str, most: int = journal.LARGEST) -> View |
 
 
 def vouched(root: str, snapshot: dict) -> bool:
-    """Whether a snapshot is that of a loop of this person: its checksum is no secret. Raises
-    OSError."""
+    """Whether a snapshot is that of a loop of this person. Raises OSError."""
     return trust.known(root, snapshot["loop"], snapshot["session"]["token"])
 
 
@@ -140,8 +138,7 @@ def ours(root: str, name: str) -> bool:
 
 
 def untrusted_only(root: str) -> bool:
-    """Whether there are loops, and none of this person: whatever stands in them is no use. Raises
-    OSError."""
+    """Whether there are loops, and none of this person. Raises OSError."""
     snapshot = read_snapshot(root)
     if snapshot is not None and vouched(root, snapshot):
         return False
@@ -174,8 +171,7 @@ def renew(root: str, name: str) -> None:
 
 def outdated(root: str, name: str, session: Session) -> bool:
     """Whether a snapshot is that of a loop which was over before the newest one began: an old copy
-    that was put back. One that was taken up again and ended later is what commands about an ended
-    loop mean."""
+    that was put back. One that was taken up again and ended later is not."""
     if session.status not in verdict.FINAL:
         return False
     newest = names(root)[-1:]
@@ -193,8 +189,7 @@ def _began(root: str, name: str) -> str:
 
 
 def put_aside(found: View) -> View | None:
-    """An unfinished loop beside one that is over, where a later one than that was begun; None
-    without one."""
+    """An unfinished loop beside one that is over, where a later one was begun, or None."""
     if names(found.root)[-1:] == [found.name]:  # the usual case costs nothing
         return None
     name = active(found.root)
@@ -204,8 +199,7 @@ def put_aside(found: View) -> View | None:
 
 
 def _catch_up(root: str, snapshot: dict) -> Session | None:
-    """The snapshot's session with the lines after `ledger_offset`; None where a line needs the
-    whole state."""
+    """The snapshot's session with later lines; None where one needs the whole state."""
     path, offset = ledger(root, snapshot["loop"]), snapshot["ledger_offset"]
     try:
         size = os.stat(path).st_size
@@ -257,8 +251,7 @@ def _glance(root: str, name: str) -> tuple[Session, str]:
 
 
 def active(root: str) -> str | None:
-    """The loop that is meant where no name is given, from the journals alone: the one that was
-    started or resumed last.
+    """The loop that is meant without a name, by the journals: started or resumed last.
 
     Our own come before those that came from elsewhere, those that are not over before the others,
     and of these the one that runs before those that were put aside. Journals that cannot be read

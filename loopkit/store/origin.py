@@ -70,8 +70,7 @@ def read_settings(root: str) -> bytes:
 
 class Origin:
     """Of one `.loop`: which of its files git tracks, and which contents of theirs are known.
-    tracked: names of files below it, as `001-x/learnings/001-y.md`; None for all, where it could
-    not be found out."""
+    tracked: names of files below it, as `001-x/learnings/001-y.md`; None: perhaps all."""
 
     def __init__(self, root: str, tracked: frozenset[str] | None) -> None:
         self.root = root
@@ -111,8 +110,7 @@ class Origin:
 
 
 def definitions(root: str) -> list[str]:
-    """The names of all files of stages and pipelines below `.loop`, in order; none through a
-    link."""
+    """The names of stages' and pipelines' files below `.loop`, in order; none through a link."""
     found: list[str] = []
     for folder in ("pipelines", "stages"):
         for above, folders, names in os.walk(os.path.join(root, folder)):

@@ -138,8 +138,7 @@ def project(folder: str, environment: dict) -> str:
 def candidates(folder: str, environment: dict) -> list:
     """The `.loop` folders that may serve `folder`, nearest first: LOOPKIT_DIR alone, or those in it
     and above it, and of a linked worktree those of the main one. One that is out of reach counts
-    only for that folder itself, and for the working tree that begins there, since earlier versions
-    put it there."""
+    only for that folder itself, and for the working tree that begins there."""
     given = environment.get("LOOPKIT_DIR")
     if given:
         return [os.path.abspath(given)] if os.path.isdir(given) else []

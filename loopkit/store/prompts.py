@@ -21,8 +21,7 @@ _TOKEN = re.compile(answers.MARK + r"([A-Za-z0-9][A-Za-z0-9._-]{0,99})")
 
 
 def name(step: Step, number: int) -> str:
-    """`test-T-001-2` for the second time that the test of T-001 is asked for, `plan-1` for the
-    first plan."""
+    """`test-T-001-2` for the second time that the test of T-001 is asked for."""
     from ..core.steps import kinds
 
     return kinds.name(kinds.key(step), number)

@@ -200,8 +200,7 @@ class Run:
             raise self._unwritable(path, error) from None
 
     def put_aside(self, path: str) -> None:
-        """Keep a result out of the way that an attempt has left which did not count. Raises
-        Damaged."""
+        """Keep the result of an attempt that did not count out of the way. Raises Damaged."""
         try:
             if os.path.lexists(path):
                 os.replace(path, path + ".before")
@@ -209,8 +208,7 @@ class Run:
             raise self._unwritable(path, error) from None
 
     def keep_result(self, path: str, text: str) -> None:
-        """Write an agent's final message as its result, unless it has written one itself. Raises
-        Damaged."""
+        """Write an agent's final message as its result, unless it wrote one. Raises Damaged."""
         if os.path.lexists(path):
             return
         try:
@@ -219,8 +217,7 @@ class Run:
             raise self._unwritable(path, error) from None
 
     def results(self, index: int) -> list[tuple[str, str]]:
-        """(path, text) of a stage's results in the order of its runs; what cannot be read is left
-        out."""
+        """(path, text) of a stage's results that can be read, in the order of its runs."""
         where = self.stage_folder(index)
         try:
             found = [name for name in os.listdir(where) if name.endswith(".md")]
@@ -240,8 +237,7 @@ def _natural(name: str) -> list:
 
 
 def create(root: str, session: str, start: dict, progress: str) -> Run:
-    """A new run with its first event. The caller holds the guard and there is none of that name.
-    Raises Damaged."""
+    """A new run with its first event. The caller holds the guard. Raises Damaged."""
     run = Run(root, session)
     token = trust.new_token()
     event = Event("run_started", {**start, "token": token}, clock.stamp(time.time()), "person")
@@ -259,8 +255,7 @@ def create(root: str, session: str, start: dict, progress: str) -> Run:
 
 
 def archive(root: str, session: str) -> str:
-    """Put a run away in `.loop/archive/`; where it is now. The caller holds the guard. Raises
-    Damaged."""
+    """Put a run away; where it is now. The caller holds the guard. Raises Damaged."""
     source = folder(root, session)
     where = os.path.join(root, "archive", FOLDER)
     stamp = clock.stamp(time.time()).replace(":", "").replace("-", "")

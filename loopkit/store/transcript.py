@@ -298,8 +298,7 @@ def interrupted(path: str, prompt: str = "") -> bool:
 
 
 def by_hand(path: str) -> bool:
-    """Whether the newest turn was begun by a line that the person ran in the client's shell mode,
-    of which no hook hears."""
+    """Whether the newest turn was begun by the client's shell mode, of which no hook hears."""
     lines = _tail(path)
     if not any(b"<bash-" in line for line in lines):
         return False

@@ -1,5 +1,4 @@
-"""Which loops are this person's own: those that were started or adopted here. Standard library
-only.
+"""Which loops are this person's own: started or adopted here. Standard library only.
 
 A `.loop/` can come with a cloned repository; what stands in it is data from strangers. So each loop
 carries a random token, and this machine keeps a file of that name outside every repository,
@@ -113,8 +112,7 @@ def contents() -> str:
 
 
 def known_contents() -> dict[str, str]:
-    """{digest: OWN or TAKEN} of all known contents; what was both is the person's own. Raises
-    OSError."""
+    """{digest: OWN or TAKEN} of all known contents; what was both is OWN. Raises OSError."""
     try:
         rows = atomic.read(contents(), LARGEST).split(b"\n")
     except (FileNotFoundError, NotADirectoryError):

@@ -123,8 +123,7 @@ def event(
     checkpoint: int | None = None,
     beside: dict[str, list[str]] | None = None,
 ) -> Change:
-    """The event of what was measured. beside: `tests`, `settings`, `session` and `unanswered` of
-    journal/parts."""
+    """The event of what was measured. beside: `tests`, `settings`, `session`, `unanswered`."""
     more: dict = {"checkpoint": checkpoint} if checkpoint is not None else {}
     more |= {name: names[:MOST] for name, names in (beside or {}).items() if names}
     files = [
@@ -167,8 +166,7 @@ def unvouched(state: LoopState, line: int) -> list[str]:
 
 
 def watching(state: LoopState) -> list[Criterion]:
-    """The mustNots that name files: as paths, or in words where nothing else shows that they are
-    kept."""
+    """The mustNots that name files: as paths, or in words where no command shows it."""
     rows = state.must_nots
     return [row for row in rows if row.paths or not row.command]
 
@@ -269,8 +267,7 @@ def question(state: LoopState, rows: list[Touched], own: Collection[str] = ()) -
 
 
 def settled(state: LoopState, text: str) -> list[Change]:
-    """What an answer says, where the person was asked about such files. Raises UsageFault where it
-    says neither."""
+    """What an answer says of such files that the person was asked about. Raises UsageFault."""
     words = text.strip().lower()
     for how, number in ((UNDO, "2"), (MINE, "1")):
         if re.match(rf"(?:{number}\b|(?:\W*{how}\b))", words):

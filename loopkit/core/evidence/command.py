@@ -1,5 +1,4 @@
-"""Verification commands: one line, split as a shell would, run without one; the tiers of how long
-they take."""
+"""Verification commands: one line, split as a shell would, run without one; their tiers."""
 
 from __future__ import annotations
 
@@ -42,8 +41,7 @@ def split(text: str) -> list[str]:
 
 
 def accept(text: str) -> list[str]:
-    """The arguments of a check that is submitted, whatever it is to show: a task, a criterion, a
-    mustNot, a decision.
+    """The arguments of a check that is submitted, whatever it is to show.
 
     UsageFault as for `split`; for a line break or a character that nobody sees in a word, since the
     command is shown, allowed and run on a line of its own; and for a program that cannot fail.
@@ -203,8 +201,7 @@ def is_startable(outcome: dict) -> bool:
 
 
 def tell(code: int, left: list, output: str) -> str:
-    """The word on a check that ran. left: processes that it has left behind; output: the end of
-    what it printed."""
+    """The word on a check that ran. left: processes it left behind · output: the end of it."""
     if code in UNSTARTABLE:
         return NOT_STARTABLE
     if code not in (0, OUT_OF_TIME) and _ASKING.search(output):

@@ -87,8 +87,7 @@ def is_covered(line: str, allowed: Iterable[str], patterns: Iterable[str]) -> bo
 
 
 def fits(pattern: str, line: str) -> bool:
-    """Whether a check fits a pattern, in which `*` stands for any text; `pytest *` means a bare
-    `pytest` too."""
+    """Whether a check fits a pattern; `*` stands for any text. `pytest *` means `pytest` too."""
     return permissions.fits(pattern, line) or pattern.endswith(" *") and line == pattern[:-2]
 
 

@@ -1,5 +1,4 @@
-"""What checks leave in a loop's state: evidence of criteria, trials of proofs, baselines; what was
-measured."""
+"""What checks leave in a loop's state: evidence, trials of proofs, baselines, changes."""
 
 from __future__ import annotations
 
@@ -22,8 +21,7 @@ class CriterionVerified(Check, EventType):
 
 
 class ProofTried(EventType):
-    """A proof put to the trial. id: of a criterion, a mustNot or a task · when, result: as of
-    journal/parts."""
+    """A proof put to the trial. id: whose it is · when, result: as of journal/parts."""
 
     id: Text
     when: Text

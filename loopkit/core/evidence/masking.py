@@ -150,8 +150,7 @@ def _line_end(data: bytes, at: int) -> int:
 
 
 class Stream:
-    """Masks output line by line; the lines of a private key vanish, those of a secret text are
-    masked.
+    """Masks output line by line; the lines of a private key vanish.
 
     secrets: texts that are left out wherever they stand (`Masks.values`).
     """

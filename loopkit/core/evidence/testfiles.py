@@ -28,9 +28,8 @@ _NAMES = re.compile(r"[./](?!\w*(?<=\.)(?:ini|cfg|toml|json|ya?ml)$)")
 
 
 def taken_away(changed: list[str], line: str, table: dict, folder: str = ".") -> list[str]:
-    """Paths of the work that a check has to need: all that changed but what belongs to tests, the
-    files that the check runs among them; where nothing else changed, those. folder: where the check
-    runs."""
+    """Paths of the work that a check has to need: all that changed but what belongs to tests and
+    what the check runs; where nothing else changed, those. folder: where it runs."""
     run = _files_run(line, folder)
     work = [path for path in changed if path not in run and not of_tests(path, table)]
     return work or changed

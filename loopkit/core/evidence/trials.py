@@ -40,8 +40,7 @@ MOST_REPLACED = 3
 
 
 def checks(state: LoopState) -> dict[str, str]:
-    """{whose: command} of the proofs that are tried: of criteria, mustNots and tasks of the plan,
-    those of criteria first."""
+    """{whose: command} of the proofs that are tried: criteria, mustNots, then planned tasks."""
     rows = {one.id: one.command or "" for one in state.criteria.values()}
     rows |= {one.id: one.verify for one in state.tasks.values() if one.kind == "work"}
     return {name: line for name, line in rows.items() if line}
@@ -56,8 +55,7 @@ def keeps(state: LoopState, name: str) -> bool:
 
 
 def untried(state: LoopState) -> list[str]:
-    """Whose proofs are still to be tried before the work; once a wave was opened those that were
-    corrected since."""
+    """Whose proofs are to be tried before the work; once a wave was opened corrected ones."""
     rows = {name: line for name, line in checks(state).items() if _is_tried(state, name, line)}
     return [name for name, line in rows.items() if of(state, name, BEFORE_WORK, line) is None]
 
@@ -150,8 +148,7 @@ def _vain(state: LoopState, name: str, line: str) -> str:
 
 
 def _refused(state: LoopState, name: str) -> str:
-    """Why a review says that the proof does not show its criterion, unless the person let it
-    pass."""
+    """Why a review says that the proof does not show it, unless the person let it pass."""
     seen = state.shown.get(name)
     if seen is None or seen.word != NO:
         return ""
@@ -246,8 +243,7 @@ def reviewed(state: LoopState, rows: list[dict]) -> list[Change]:
 
 
 def gaps(state: LoopState) -> list[str]:
-    """Which criteria no command shows, and what was not tried of the others, one line each: why the
-    work is not shown whole."""
+    """Which criteria no command shows, and what was not tried of the others, a line each."""
     lines = []
     for row in state.criteria.values():
         if row.must_not:

@@ -170,8 +170,7 @@ def back(state: LoopState, steps: int) -> Checkpoint:
 
 
 def find(state: LoopState, words: str) -> Checkpoint:
-    """The checkpoint that `start`, `last-good`, `~2`, a number or (the beginning of) a commit's id
-    names.
+    """The checkpoint that `start`, `last-good`, `~2`, a number or a commit's id names.
 
     Raises Refused with NO_CHECKPOINTS where there are none, and for an unknown one; UsageFault for
     other words.

@@ -37,9 +37,8 @@ def count(batch: Batch, result: str) -> int:
 
 
 def judge(batches: Sequence[Batch], used: Mapping[str, int] | None = None) -> Verdict:
-    """What the batches since the last recovery say, the oldest first; `used`: {status: counted
-    recoveries}. One status, the first that fits: BLOCKED, FLIP-FLOPPING, REGRESSING, STALLED,
-    PROGRESSING."""
+    """What the batches since the last recovery say, the oldest first: the first status that fits,
+    as in parts.STATUSES. used: {status: counted recoveries}."""
     status = _status(batches)
     advice = _recommendation(status, batches, used or {})
     return Verdict(status, _confidence(batches, status), trend(batches), advice)

@@ -348,8 +348,7 @@ class Table:
 
 
 def encode(event: Event) -> bytes:
-    """The line of an event, newline included. Readable text; lone surrogates are escaped, so it is
-    always UTF-8."""
+    """The line of an event, newline included. Always UTF-8: lone surrogates are escaped."""
     record = {"v": VERSION, "at": event.at, "type": event.type, "by": event.by, "data": event.data}
     try:
         return (json.dumps(record, ensure_ascii=False, separators=(",", ":")) + "\n").encode()

@@ -9,8 +9,7 @@ DEFAULT_ITERATIONS, DEFAULT_USD, DEFAULT_SECONDS = 25, 25.0, 7200
 
 
 def amount(text: str, now: float | None, kind: str) -> float | None:
-    """A limit as typed: `25`, `none`/`unlimited`, or `+25` on top of the present one (`now`, None
-    for none).
+    """A limit as typed: `25`, `none`/`unlimited`, or `+25` on top of `now` (None: no limit).
 
     kind is `iterations`, `usd` or `seconds`; seconds are written as durations. Raises UsageFault.
     """

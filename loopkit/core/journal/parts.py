@@ -20,9 +20,8 @@ else:
             return type(name, (base,), {**body, "__slots__": ()})
 
     class Record(metaclass=_Maker):
-        """A named tuple with annotated fields and defaults, as typing.NamedTuple, which a hook
-        cannot afford: dataclasses costs half the start of a bare interpreter, typing a quarter,
-        this nothing (measured)."""
+        """typing.NamedTuple, which a hook cannot afford: dataclasses costs half the start of a bare
+        interpreter, typing a quarter, this nothing (measured)."""
 
 # -- request
 
@@ -124,8 +123,7 @@ class Worktrees:
 
 
 class DecisionLog:
-    """Anti-patterns and what became of decisions; see memory/events. The decisions themselves
-    are state.decisions.
+    """Anti-patterns and what became of decisions; see memory/events.
 
     superseded: {number: number of the newer one} · invalidated: {number: {exit, log, finding}} ·
     checks: {number: command that exits 0 when the decision no longer holds}, of live ones ·
@@ -290,8 +288,7 @@ class History:
         return [one for one, outcome in last.items() if outcome.result == FAILED]
 
     def recovered(self, play: str, counted: bool) -> None:
-        """The window starts anew after a recovery, or the same batches would ask for it again at
-        once."""
+        """The window starts anew, or the same batches would ask for a recovery at once."""
         wave = self.batches[-1].wave if self.batches else None
         self.recoveries.append(Recovery(self.standing or self.status, play, wave, counted))
         if counted:

@@ -1,5 +1,4 @@
-"""What a session's tokens cost, by model; a model that is not in the table is named, never
-guessed."""
+"""What a session's tokens cost, by model; an unknown one is named, never guessed."""
 
 from __future__ import annotations
 
@@ -57,8 +56,7 @@ def _known(model: str) -> str | None:
 
 
 def price_of(model: str, own: dict) -> tuple | None:
-    """The four prices of a model, the person's own table first (there a name stands for all that
-    begin with it).
+    """The four prices of a model, the person's own table first (there names are beginnings).
 
     None where neither table knows it. A model's name may end in FAST.
     """
@@ -78,8 +76,7 @@ def price_of(model: str, own: dict) -> tuple | None:
 
 
 def add(old: list | tuple, new: list | tuple) -> list:
-    """Two rows of figures as their sum; the shorter one lacks the last kinds, so it counts none of
-    them."""
+    """Two rows of figures as their sum; the shorter one counts none of the last kinds."""
     longer, shorter = (old, new) if len(old) >= len(new) else (new, old)
     return [one + two for one, two in zip(longer, [*shorter, *[0] * (len(longer) - len(shorter))])]
 

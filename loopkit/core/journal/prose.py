@@ -43,8 +43,7 @@ def clean(text: str, most: int) -> str:
 
 
 def last(text: str, most: int) -> str:
-    """The end of a text in one line, at most `most` characters, where it can from a word's
-    beginning."""
+    """The end of a text in one line, at most `most` characters, if it can from a word on."""
     if len(text) > most:
         end = text[-most - 1 :]  # with the character before
         whole = end if end[0].isspace() else "".join(end.split(None, 1)[1:]) or end[1:]
@@ -59,8 +58,7 @@ def short(text: str, most: int) -> str:
 
 
 def untagged(text: str) -> str:
-    """Somebody's text in which no `<` opens or closes a block of a prompt, as `</name>` would;
-    comparisons stay."""
+    """Somebody's text in which no `<` begins or ends a block of a prompt; comparisons stay."""
     first, *rest = text.split("<")
     return first + "".join(("<" if part[:1] in _NO_TAG else "‹") + part for part in rest)
 
@@ -72,8 +70,7 @@ def subject(text: str, most: int) -> str:
 
 
 def count(number: int, one: str, many: str = "") -> str:
-    """A number with its word: `1 issue`, `2 issues`; `many` where the plural is not the word with
-    an s."""
+    """A number with its word: `1 issue`, `2 issues`; many: a plural without an s."""
     return f"{number} {one if number == 1 else many or one + 's'}"
 
 
@@ -89,8 +86,7 @@ MOST_DIGITS = 9
 
 
 def slug(text: str) -> str:
-    """3-5 keywords of a request in kebab-case, ASCII, at most 40 characters; `task` where nothing
-    remains."""
+    """3-5 keywords of a request in kebab-case, ASCII, at most 40 characters; `task` for nothing."""
     import re  # hooks, which only clean, do without both
     import unicodedata
 
@@ -105,8 +101,7 @@ def slug(text: str) -> str:
 
 
 def loop_folder(number: int, text: str, name: str = "") -> str:
-    """`001-add-user-auth` of a loop's number and request, or the name that it is to have; four
-    digits from 1000 on."""
+    """`001-add-user-auth` of a loop's number and request, or name; four digits from 1000 on."""
     return f"{number:03d}-{name or slug(text)}"
 
 

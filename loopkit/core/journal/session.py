@@ -73,8 +73,7 @@ class Session:
         self.last_updated = ""
 
     def cost(self, unread: dict | None = None) -> tuple:
-        """(USD, tokens, models without a price) of all that was used; unread: usage by model that
-        is not recorded yet."""
+        """(USD, tokens, models without a price); unread: usage by model, not recorded yet."""
         usage = dict(self.usage)
         for model, figures in (unread or {}).items():
             usage[model] = pricing.add(usage.get(model, ()), figures)
@@ -97,8 +96,7 @@ class Session:
 
     @classmethod
     def load(cls, values: dict) -> Session:
-        """The session of a snapshot's `session` object; raises KeyError where a field is
-        missing."""
+        """The session of a snapshot's `session` object; KeyError for a missing field."""
         self = cls()
         vars(self).update([(name, values[name]) for name in vars(self)])
         return self
@@ -234,8 +232,7 @@ class LetGo(OfTranscripts):
 
 
 class AgentsDispatched(OfTranscripts, EventType):
-    """Agents were given work by `loopkit next`: from then on that is an iteration, and no Stop
-    is."""
+    """`loopkit next` gave agents work: from then on that is an iteration, and no Stop is."""
 
     alone = True
     agents: Count = 0
@@ -248,8 +245,7 @@ class AgentsDispatched(OfTranscripts, EventType):
 
 
 class AgentEnded(EventType):
-    """An agent of a headless run has ended; usd: what it said that it cost, null where it did not
-    say."""
+    """An agent of a headless run has ended; usd: what it said that it cost."""
 
     alone = True
     usd: Amount | None = None

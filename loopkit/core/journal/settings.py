@@ -1,5 +1,4 @@
-"""Settings that rules read, with their defaults; each is stored in the journal when a loop
-starts."""
+"""Settings that rules read, with their defaults; a loop's journal keeps them."""
 
 from __future__ import annotations
 

@@ -39,8 +39,7 @@ Scores = namedtuple("Scores", "values spec fit shape")
 
 
 def score(values: dict, confirmed_learnings: int) -> Scores:
-    """Scores of the five dimensions; `confirmed_learnings` is how many recalled learnings a person
-    confirmed.
+    """Scores of the five dimensions; confirmed_learnings: how many were recalled.
 
     Raises UsageFault where a dimension is missing or not 0, 1 or 2 (rule: Spec score, fit score).
     """
@@ -70,8 +69,7 @@ def needs(shape: str | None) -> tuple:
 
 
 def confirmation(state: LoopState) -> str | None:
-    """What the person still has to confirm now: `shape`, `tasks`, `wave`, or None (rule: shapes by
-    fit score)."""
+    """What the person still has to confirm now: `shape`, `tasks`, `wave`, or None."""
     return unconfirmed(state) if state.session.status == verdict.RUNNING else None
 
 
@@ -103,8 +101,7 @@ def _new_checks_wait(state: LoopState) -> bool:
 
 
 def planned(state: LoopState) -> bool:
-    """Whether the tasks may be worked on: where plans are reviewed, one was, or work has been done
-    already."""
+    """Whether the tasks may be worked on: reviewed where plans are, or begun."""
     if not state.terms.plan_reviewed or state.counts[tasks.COMPLETED]:
         return True
     return state.supervision.standing == parts.SETTLED
@@ -127,8 +124,7 @@ def attended(state: LoopState, unattended: bool, anew: bool = False) -> list[Cha
 
 def asked_again(state: LoopState, changes: list[Change]) -> list[Change]:
     """The line that drops the person's yes to the tasks, and to the next wave, where these changes
-    bring a check that it was not given to. Where nobody can be asked it stands, as the default that
-    it is."""
+    bring a check that it was not given to. Where nobody can be asked it stands."""
     held = [what for what in ("tasks", wave_key(state)) if what in state.confirmed]
     if state.session.unattended or not held and not state.new_checks:
         return []
@@ -156,16 +152,14 @@ def _new_checks(state: LoopState, kind: str, data: dict) -> list[str]:
 
 
 def require(state: LoopState, *stages: str, doing: str) -> None:
-    """Raises Refused unless the loop is in one of the stages; names the stage and the next step's
-    command."""
+    """Raises NotYet unless the loop is in one of the stages."""
     if state.stage not in stages:
         wanted = " or ".join(stages)
         raise NotYet(f"{doing} belongs to stage {wanted}, the loop is in {state.stage}")
 
 
 def check_seen(state: LoopState, name: str) -> None:
-    """Raises NotYet where the person has not said yes to a check as it is now: of a task, a
-    criterion or a decision."""
+    """Raises NotYet where the person has not said yes to a check as it is now."""
     if name in state.new_checks and not state.session.unattended:
         raise NotYet(f"the check of {name} is new since the person's yes to the tasks")
 
@@ -201,8 +195,7 @@ def move(state: LoopState, to: str) -> Change:
 
 
 def check_leave_intent(scores: dict | None, overruled: str | None) -> None:
-    """Raises Refused unless spec and fit let the loop go on to shape (rule: the spec gate first,
-    then fit alone)."""
+    """Raises Refused unless spec and fit let the loop go on to shape (spec first, then fit)."""
     if scores is None:
         raise NotYet("not scored yet")
     if scores["spec"] < SPEC_MINIMUM and not overruled:

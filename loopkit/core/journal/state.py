@@ -38,8 +38,7 @@ if TYPE_CHECKING:
 
 
 class LoopState:
-    """One loop. `tasks` keeps the ledger's order; counters are kept up line by line, so that a fold
-    costs O(lines).
+    """One loop. `tasks` keeps the ledger's order; counters follow line by line.
 
     waiting: {task: unfinished blockers} · dependents: {task: tasks that wait for it} · open:
     unfinished tasks in order · running: tasks in progress · free: pending tasks that wait for
@@ -133,14 +132,12 @@ class LoopState:
 
     @property
     def workable(self) -> int:
-        """Tasks that the session can move now: running, failed and awaiting a step, or free to
-        start."""
+        """Tasks that the session can move now: running, failed, or free to start."""
         return self.counts[tasks.IN_PROGRESS] + self.counts[tasks.FAILED] + self.ready
 
     @property
     def ready(self) -> int:
-        """Pending tasks that wait for nothing: no blocker, and where batches are reviewed no open
-        scaffold."""
+        """Pending tasks without a blocker, or where batches are reviewed an open scaffold."""
         if not self.terms.scaffold_first or not self.free:
             return self.free
         first = self.scaffold_first
@@ -175,8 +172,7 @@ class LoopState:
         return next(kinds, None)
 
     def check_of(self, name: str) -> str:
-        """The command that checks a task, a criterion, a mustNot or a decision (D1); "" where there
-        is none."""
+        """The command that checks a task, criterion, mustNot or decision (D1); "" without one."""
         if name in self.tasks:
             return self.tasks[name].verify
         if name in self.criteria:
@@ -447,8 +443,7 @@ class Confirmed(EventType):
 
 @on(AttendedChanged)
 def _attended(event: AttendedChanged, state: LoopState) -> None:
-    """Somebody is there again: what they did not say yes to is asked again, where it still
-    matters."""
+    """Somebody is there again: what they did not say yes to is asked again."""
     if not event.unattended:
         state.confirmed -= state.by_default
         state.by_default.clear()

@@ -31,8 +31,7 @@ MOVES = frozenset(
 
 
 class Evidence(Record):
-    """One verification that ran: exit code, log (path relative to the loop's folder), seconds,
-    when, the tree it saw.
+    """One verification that ran, in seconds; its log is relative to the loop's folder.
 
     files: {path relative to the project: digest, "" for absent} of the files it vouches for.
     """
@@ -78,8 +77,7 @@ class Check(Fields):
 
 
 class Task(Record):
-    """A task of the ledger. Ids are `T-001`…; `verify` is one command line; `depth` counts its
-    ancestors."""
+    """A task of the ledger. `verify` is one command line; `depth` counts its ancestors."""
 
     id: str
     subject: str
@@ -130,8 +128,7 @@ class Task(Record):
 
     @property
     def panel_due(self) -> bool:
-        """A failure stands that no panel has looked at: the next start is refused until one is
-        recorded."""
+        """A failure stands that no panel has looked at, without which it is not started."""
         return self.stuck_count > 0 and self.panel_for < self.attempts
 
     def metadata(self, loop: str, verification: str | None) -> dict:
@@ -144,8 +141,7 @@ class Task(Record):
         }
 
     def to_json(self, loop: str, verification: str | None) -> dict:
-        """The task as `--json` prints it, with the record's documented names; `verification`: its
-        criterion's type."""
+        """The task as `--json` prints it; verification: its criterion's type."""
         names = "id subject description verify parent depth complexity scaffold group kind status"
         lists = {"blockedBy": self.blocked_by, "criteria": self.criteria, "files": self.files}
         block, seen = {"kind": self.block_kind, "text": self.block_text}, self.evidence

@@ -16,8 +16,7 @@ LATEST, MOST_SHIFT = 1 << 33, 1 << 50
 
 
 class Times:
-    """What some transcripts say of the time, file by file: `begin`, then `line` for each, at last
-    `worked`.
+    """What transcripts say of the time, file by file: `begin`, `line` for each, at last `worked`.
 
     to: up to when all is counted · shift: seconds by which clocks were set back so far, added to
     every stamp, so that time goes on · busy: {file: when something began that has not ended}. All

@@ -72,8 +72,7 @@ def is_lesson(row: dict) -> bool:
 
 
 def line(row: dict, most: int = 200) -> str:
-    """`decision 002: title: choice` or `anti-pattern 003: avoid: what; instead: …`, at most so
-    long."""
+    """`decision 002: title: choice` or `anti-pattern 003: avoid: what; instead: …`."""
     if is_lesson(row):
         instead = f"; instead: {row['avoid']}" if row.get("avoid") else ""
         what = row.get("what") or row.get("title", "")

@@ -64,8 +64,7 @@ _UNSPACED = (
 
 def words(text: str) -> list[str]:
     """What a text is found by, in its order: words in small letters without accents, English stop
-    words and single letters left out; where a script has no blanks between words, the pairs of
-    neighbouring letters."""
+    words and single letters left out; of scripts without blanks, pairs of neighbouring letters."""
     if text.isascii():
         return list(filter(_tells, re.findall(_ASCII_WORD, text.lower())))
     parts: list[str] = []

@@ -90,8 +90,7 @@ class Stage(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """A stage in its place in a pipeline. runs: iterations at the most · perspectives: one an
-    iteration, in turn."""
+    """A stage in its place in a pipeline. runs: at the most · perspectives: taken in turn."""
 
     name: str
     stage: Stage

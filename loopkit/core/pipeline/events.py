@@ -102,8 +102,7 @@ class RunState:
 
     @property
     def current(self) -> int:
-        """The index (from 0) of the stage that is worked on, the number of stages where all have
-        ended."""
+        """The index (from 0) of the stage that is worked on; their number where all have ended."""
         ended = (status.COMPLETED, status.LIMIT)
         open_ones = (number for number, one in enumerate(self.stages) if one.status not in ended)
         return next(open_ones, len(self.stages))

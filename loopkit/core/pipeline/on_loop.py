@@ -40,8 +40,7 @@ def mark(state: LoopState) -> Mark:
 
 
 def judged(state: LoopState, goal: bool) -> Verdict:
-    """Whether a stage on this loop is complete. goal: the loop itself has to be; else no task is
-    open."""
+    """Whether a stage on this loop is complete. goal: the loop has to be; else its tasks."""
     session = state.session
     if session.verdict == verdict.ACHIEVED:
         return Verdict(completion.COMPLETE, session.reason or "the loop is complete")
@@ -67,8 +66,7 @@ def unfinished(task: tasks.Task) -> str:
 
 
 def ending(state: LoopState, denied: bool) -> tuple[str, str, str] | None:
-    """(status, reason, error) of a run whose loop does not go on; None where it does. denied: a
-    check may not run."""
+    """(status, reason, error) of a run whose loop does not go on; denied: a check may not run."""
     session = state.session
     if session.status == verdict.FAILED:
         return status.FAILED, session.verdict or "", session.reason

@@ -1,5 +1,4 @@
-"""Variables of a prompt: `${SESSION}`, `${INPUTS.plan}`. One pass: what comes in through a variable
-is never expanded again."""
+"""Variables of a prompt: `${SESSION}`, `${INPUTS.plan}`. What comes in by one is never expanded."""
 
 from __future__ import annotations
 

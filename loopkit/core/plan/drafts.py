@@ -52,8 +52,7 @@ def shown_paths(state: LoopState, task: Task) -> list[str]:
 
 
 def submit(state: LoopState, rows: list) -> list[Change]:
-    """`task add`: checked, counted, and in the stages that take tasks; a loop in review goes back
-    to its waves."""
+    """`task add`: in the stages that take tasks; a loop in review goes back to its waves."""
     stage.running(state)
     stage.require(state, stage.DECOMPOSE, stage.EXECUTING, stage.REVIEW, doing="adding tasks")
     _check(state, rows, state.planned + len(rows))
@@ -64,8 +63,7 @@ def submit(state: LoopState, rows: list) -> list[Change]:
 
 
 def replaced(state: LoopState, rows: list, proposed: dict | None = None) -> list[Change]:
-    """`task add --replace`: another plan in place of the present one, whose ids stay used; before
-    the first attempt only.
+    """`task add --replace`: another plan, before the first attempt only; ids stay used.
 
     proposed: what the planner said beside its tasks (warning, risks, assumptions, questions).
     """
@@ -155,8 +153,7 @@ def _blocker(state: LoopState, word: str, first: int, count: int) -> str:
 def changed(
     state: LoopState, task_id: str, verify: str | None, blocked_by: list | None, files: list | None
 ) -> list[Change]:
-    """`task set`: another command, other blockers, other files. Raises Refused for a circle, by
-    name."""
+    """`task set`: another command, other blockers, other files. Refused for a circle."""
     stage.running(state)
     task = find(state, task_id)
     if task.status == tasks.COMPLETED:
@@ -201,8 +198,7 @@ def removed(state: LoopState, task_id: str) -> list[Change]:
 
 
 def split(state: LoopState, task_id: str, rows: list) -> list[Change]:
-    """`task split`: subtasks one level deeper, the parent waits for them. Raises Refused where none
-    is given."""
+    """`task split`: subtasks one level deeper, for which the parent waits. Raises Refused."""
     stage.running(state)
     task = find(state, task_id)
     if task.status not in (tasks.FAILED, tasks.PENDING):
@@ -224,8 +220,7 @@ def split(state: LoopState, task_id: str, rows: list) -> list[Change]:
 def remediation(
     state: LoopState, subject: str, verify: str, description: str, files: list, first: int
 ) -> Change:
-    """A task that fixes what a review or the gate found; `first` is how many ids this step has used
-    already."""
+    """A task that fixes what a review or the gate found; first: ids this step has used."""
     row = {
         "id": tasks.make_id(state.highest + 1 + first),
         "subject": subject[:LONGEST_SUBJECT],
@@ -239,8 +234,7 @@ def remediation(
 
 def patterns(state: LoopState, text: str) -> list[Change]:
     """A gatherer's answer, kept for context.md: its lines that say something, without list marks
-    and fences, the first ones. They take the place of those before; no line once the loop is
-    over."""
+    and fences, the first ones. They take the place of those before."""
     if state.session.status in verdict.FINAL:
         return []
     rows = (" ".join(row.strip().lstrip("-*• ").split()) for row in text.splitlines())

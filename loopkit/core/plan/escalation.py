@@ -1,5 +1,4 @@
-"""What follows a failed attempt: the clamp table, the level that is shown beside it, and why a loop
-ends as impossible."""
+"""What follows a failed attempt: the clamp table, the level beside it, a loop's impossible end."""
 
 from __future__ import annotations
 
@@ -51,16 +50,14 @@ def weigh(action: str, suggested: str | None) -> tuple[bool, bool]:
 def band(
     score: int | None, approval: int = APPROVAL_THRESHOLD, revision: int = REVISION_THRESHOLD
 ) -> str:
-    """approve, revise or reject by the score alone; no score (a judgement that cannot be read)
-    rejects."""
+    """approve, revise or reject by the score alone; None, one that cannot be read, rejects."""
     if score is None or score < min(approval, revision):
         return REJECT
     return APPROVE if score >= approval else REVISE
 
 
 def level(score: int | None, issues: int) -> str:
-    """Escalation level of a verification: score 0-100 (None: unknown) and number of issues; the
-    first that fits."""
+    """The first escalation level that fits: score 0-100 (None: unknown), number of issues."""
     score = 100 if score is None else score
     rows = (
         ("abort", issues >= 5),
@@ -96,8 +93,7 @@ def task_ended(
     reasoning: str = "",
     blockers: Iterable[str] = (),
 ) -> str:
-    """A task failed for the last time and cannot be split any further; `attempts`: those of the
-    task itself."""
+    """A task failed for the last time and cannot be split any further; attempts: its own."""
     chain: list[str] = []
     ancestor: Task | None = task
     while ancestor is not None:

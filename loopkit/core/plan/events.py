@@ -1,5 +1,4 @@
-"""The events of tasks and waves: attempts, outline numbers, worktrees; what roles were asked
-for and answered."""
+"""The events of tasks and waves: attempts, outline numbers, worktrees, roles."""
 
 from __future__ import annotations
 
@@ -79,9 +78,8 @@ class TaskAdded(EventType):
 
 
 class OfAgent(Fields):
-    """An event that takes an agent's answer. by: how that came, HAND where the session submitted
-    it; "" in older journals · looked: whether whoever judges work has looked at it; None: nobody
-    knows."""
+    """An event that takes an agent's answer. by: how that came, HAND where the session submitted it
+    · looked: whether whoever judges work has looked at it; None: nobody knows."""
 
     by: Text = ""
     looked: Flag | None = None
@@ -662,8 +660,7 @@ def _split(event: TaskSplit, state: LoopState) -> None:
 
 @on(TaskChanged, TaskVerified)
 def _looks_again(event: TaskChanged | TaskVerified, state: LoopState) -> None:
-    """While the supervisor judges, another check has not run yet, or one fails: the tester looks
-    again."""
+    """Another check has not run, or one fails, while the supervisor judges: back to the tester."""
     task = event.task_in(state)
     if task is None or task.turn != VERIFICATION:
         return

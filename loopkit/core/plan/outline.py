@@ -1,5 +1,4 @@
-"""The order of tasks: what waits for what, and the plan as people see it, with outline numbers, a
-phase and a status.
+"""The order of tasks: what waits for what, and the plan as people see it.
 
 A number is group and position, `1.2`; groups count in the order of their first task, a subtask of
 1.2 is 1.2.1. It is given once (plan/events) and stands for the task's id wherever one is taken.

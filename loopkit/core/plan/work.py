@@ -131,8 +131,7 @@ def end(state: LoopState, task: Task, failed: Change) -> list[Change]:
 
 
 def escalated(state: LoopState, task_id: str, data: dict) -> dict:
-    """What is told of a recorded failure as a record: action, clamped, raised, attempts, depth,
-    their maxima, level."""
+    """What is told of a recorded failure, as a record."""
     task = state.tasks[task_id]
     return {
         "task": task.id,
@@ -163,8 +162,7 @@ def checked(task: Task) -> bool:
 
 
 def blocked(state: LoopState, task_id: str, kind: str, text: str) -> list[Change]:
-    """`task block`: the task waits for something outside the loop; `kind` says for what, `text`
-    tells a person."""
+    """`task block`: the task waits for something outside the loop, told by kind and text."""
     stage.running(state)
     task = find(state, task_id)
     if kind not in tasks.BLOCK_KINDS:
@@ -197,8 +195,7 @@ def unblocked(state: LoopState, task_id: str, said: str = "") -> list[Change]:
 
 
 def unproven(state: LoopState) -> list[Task]:
-    """Completed tasks without passing evidence, those apart that were completed by their
-    subtasks."""
+    """Completed tasks without passing evidence, but for those whose subtasks completed them."""
     parents = {task.parent for task in state.tasks.values()}
     done = [task for task in state.tasks.values() if task.status == tasks.COMPLETED]
     return [
@@ -209,8 +206,7 @@ def unproven(state: LoopState) -> list[Task]:
 
 
 def stale(state: LoopState, digest: Callable[[str], str]) -> list[Task]:
-    """Completed tasks whose files are no longer what their evidence saw; `digest(path)` is a file's
-    present digest."""
+    """Completed tasks whose files are not what their evidence saw. digest: a file's, by path."""
     return [
         task
         for task in state.tasks.values()
@@ -228,8 +224,7 @@ def in_worktrees(state: LoopState) -> bool:
 
 
 def isolated(state: LoopState, task_id: str) -> Row | None:
-    """The worktree in which a task's check runs; None where it runs in the project's own tree:
-    without one, or merged."""
+    """The worktree in which a task's check runs; None without one, or once it is merged."""
     row = state.worktrees.of(task_id)
     return row if row is not None and not row.merged else None
 
@@ -262,8 +257,7 @@ def _check_of(state: LoopState, task_id: str) -> str:
 
 
 def merge_command(state: LoopState) -> str | None:
-    """What brings the open wave's work together: a check that is due after a merge, then the next
-    merge; or None."""
+    """What brings the open wave's work together: the check after a merge, the next merge."""
     checks = [_check_of(state, task_id) for task_id in unchecked(state)]
     return next(iter(checks + [f"{MERGE} {task_id}" for task_id in unmerged(state)]), None)
 

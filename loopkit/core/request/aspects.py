@@ -1,5 +1,4 @@
-"""Aspects of a request: which sides of the work a shape has to cover, who anchors each, what proves
-it (rule: Shape)."""
+"""Aspects: the sides of the work a shape has to cover, who anchors each, what proves it."""
 
 from __future__ import annotations
 

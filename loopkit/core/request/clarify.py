@@ -1,5 +1,4 @@
-"""From a vague request to a clear one: answers, marked assumptions, an echo, for a clear one the
-full order.
+"""From a vague request to a clear one: answers, marked assumptions, an echo, an order.
 
 Deciders as elsewhere: (state, input) → journal lines (rule: Recall, spec score, fit score).
 """
@@ -28,8 +27,7 @@ MOST_ASSUMED = 1
 
 
 def open_dimensions(state: LoopState) -> list[str]:
-    """Dimensions of the rubric that are not explicit yet, by the last score; all where nothing was
-    scored."""
+    """Dimensions of the rubric that are not explicit yet, by the last score."""
     values = (state.scores or {}).get("values") or {}
     return [name for name in stage.DIMENSIONS if values.get(name, 0) < 2]
 
@@ -40,8 +38,7 @@ def assumed(state: LoopState) -> dict:
 
 
 def told(state: LoopState) -> list[tuple[str, str]]:
-    """(what, words) of the clarification that a shape has to keep to; empty where nothing had to be
-    clarified."""
+    """(what, words) of the clarification that a shape has to keep to."""
     if state.clarified is None:
         return []
     order = state.clarified.get("order") or {}

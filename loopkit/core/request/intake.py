@@ -1,5 +1,4 @@
-"""From a request to a shape: recall, scores, SHAPE.md, confirmations. Deciders: (state, input) →
-journal lines."""
+"""From a request to a shape: recall, scores, SHAPE.md, confirmations. Deciders."""
 
 from __future__ import annotations
 

@@ -241,8 +241,7 @@ def split_paths(text: str) -> list[str]:
 
 
 def written(title: str, criteria: list[dict], must_nots: list[dict]) -> str:
-    """The SHAPE.md of rows of {text, proof, type, paths}; a mustNot without proof and paths has no
-    row in the table."""
+    """The SHAPE.md of rows of {text, proof, type, paths}; a bare mustNot has no row."""
     rows = {"C": criteria, "M": must_nots}
     named = {letter: [f"{letter}{n}" for n in range(1, len(rows[letter]) + 1)] for letter in rows}
     lines = [f"# Shape: {title or 'the request'}"]

@@ -1,5 +1,4 @@
-"""Reviews that decide: of the plan, of the scaffold batch, of every batch. Deciders: (state, what
-was submitted) → events.
+"""Reviews that decide: of the plan, of the scaffold batch, of every batch. Deciders.
 
 Nothing is completed but by a verdict here, and nothing is approved without a passing check, with a
 failed build or tests, or against a blocker.

@@ -1,5 +1,4 @@
-"""Reviews that do not converge: recognised by what a finding names and by its place, decided once,
-not raised again.
+"""Reviews that do not converge: told by what a finding names and its place, decided once.
 
 A finding takes back an earlier one by naming it (`reverses`), and repeats one by naming it
 (`repeats`) or by being at the same point. A decision is made where a finding takes back what was

@@ -192,11 +192,10 @@ def decided(
     digest: Callable[[str], str],
     lost: Mapping[str, str] = NOTHING_LOST,
 ) -> list:
-    """`gate --file`: all points answered and every criterion seen → passed; a failed one becomes a
-    remediation task.
+    """`gate --file`: passed where all is answered and seen; what fails becomes a task.
 
-    A mustNot that is said to be broken pauses the loop beside that. Raises Refused where
-    something was not answered or verified yet (nothing is recorded then).
+    A mustNot that is said to be broken pauses the loop beside that. Raises Refused where something
+    was not answered or verified yet (nothing is recorded then).
     """
 
     stage.running(state)

@@ -129,8 +129,7 @@ def _allowed(finding: dict, alternative: str) -> dict:
 
 
 def needs_new_round(state: LoopState) -> bool:
-    """A remediation task was completed after the last thorough review, or a proof replaced: it has
-    to be repeated."""
+    """After the last thorough review a remediation was completed, or a proof replaced."""
     if state.thorough is None:
         return False
     return state.last_completion > state.thorough["line"] or bool(state.unlooked)
@@ -290,8 +289,7 @@ def asked(state: LoopState, experts: list[str]) -> list:
 
 
 def at_work(state: LoopState) -> bool:
-    """The thorough review is with its experts, or their reports are with the session: nobody has to
-    be asked again.
+    """The thorough review is with its experts, or their reports are with the session.
 
     After a hold nobody is at work any more, yet whoever has reported by then need not look twice.
     """
@@ -323,13 +321,12 @@ def thorough(
     printed: Sequence[str] = (),
     may_run: Callable[[str], bool] = lambda line: False,
 ) -> list:
-    """`review --thorough`: blockers become remediation tasks and lead back to waves; warnings wait
-    for an answer.
+    """`review --thorough`: blockers become tasks, warnings wait for an answer.
 
     size: bytes of SHAPE.md and the tasks' files now, 0 where unknown · printed: the experts that
-    were asked · may_run: whether a check may run without asking. A blocker needs a `verify`
-    command for its task. What goes round in circles is decided instead; a mustNot that has come
-    true pauses the loop after all is recorded.
+    were asked · may_run: whether a check may run without asking. A blocker needs a `verify` command
+    for its task. What goes round in circles is decided instead; a mustNot that has come true pauses
+    the loop after all is recorded.
     """
     check_due(state)
     experts = _experts(state, given, THOROUGH_EXPERTS, printed)
@@ -380,8 +377,7 @@ def thorough(
 
 
 def _is_the_persons(state: LoopState, row: dict) -> bool:
-    """A blocker that no command can show to be fixed: a proof that does not show its criterion, a
-    mustNot that was broken."""
+    """No command can show a blocker to be fixed: a proof, a mustNot that was broken."""
     return row["category"] == shown.PROOF or any(
         state.criteria[name].must_not for name in row["breaks"]
     )
@@ -440,8 +436,7 @@ def resolved(
 
 
 def _given_up(state: LoopState, waived: list[Finding]) -> list[Change]:
-    """The tasks of waived findings go, with what they were split into; with the last open one the
-    loop is back in review."""
+    """The tasks of waived findings go, with their subtasks; with the last one back to review."""
     gone = [row.task for row in waived if row.task in state.open]
     for task in state.tasks.values():  # subtasks come after what they were split from
         if task.parent in gone and task.id in state.open:

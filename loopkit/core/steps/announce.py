@@ -118,8 +118,7 @@ def spoke(esc: bool) -> str:
 
 
 def waits(snapshot: dict, working: int) -> str:
-    """What the person reads once, when the session is let go since they spoke. working: agents at
-    work still."""
+    """What the person reads once, as the session is let go since they spoke. working: agents."""
     text = f"{_named(snapshot)} waits, since you spoke: /loop:resume goes on."
     if working:
         agents = prose.count(working, "agent is", "agents are")
@@ -201,8 +200,7 @@ def waited(snapshot: dict, session: Session) -> str:
 
 
 def resume(snapshot: dict, session: Session, mine: bool) -> str:
-    """The announcement at a session's start, five lines and what the loop is about. `mine`: this
-    session owns the loop."""
+    """The announcement at a session's start, in six lines. mine: this session owns the loop."""
     work = snapshot["tasks"]
     reviews = [_review(name, row) for name, row in snapshot["reviews"].items()]
     if len(reviews) > 4:

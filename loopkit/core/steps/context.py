@@ -154,8 +154,7 @@ def _goal(state: LoopState, task: Task | None) -> dict:
 
 
 def _success(state: LoopState, task: Task | None) -> list:
-    """(name, text, the command that will be run, what tells that apart, whether the task serves it)
-    of each criterion."""
+    """(name, text, its command, what tells that apart, whether the task serves it) of criteria."""
     served = task.criteria if task else ()
     return [
         (row.id, row.text, row.command, _apart(state.criterion_evidence, row.id), row.id in served)

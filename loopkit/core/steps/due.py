@@ -1,5 +1,4 @@
-"""What a loop waits for now: the one answer that the next line, status, refusals and drivers ask
-for.
+"""What a loop waits for now: the one answer for next lines, status, refusals and drivers.
 
 Each rule imports what only it needs: a check that passes waits for none of the others.
 """

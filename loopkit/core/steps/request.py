@@ -36,8 +36,7 @@ def wanted(state: LoopState) -> list[str]:
 
 
 def submitted(state: LoopState, row: dict, titles: list[str]) -> list[Change]:
-    """Everything that the form `request` brings, or nothing. titles: what was learnt before, as it
-    was shown.
+    """Everything that the form `request` brings, or nothing. titles: of what was learnt before.
 
     Where the scores are too low they alone are recorded, and the rest may be missing. Raises
     Refused, ShapeFaults.

@@ -173,8 +173,7 @@ def _settled(state: LoopState, text: str) -> list[Change]:
 
 
 def belated(state: LoopState) -> list[Change]:
-    """What should have been recorded with the event before it: whoever wrote that was killed, or
-    the machine went down.
+    """What should have been recorded with the event before it: whoever wrote that was killed.
 
     The end of the loop after a failure that nothing can fix; failed tasks that are to be tried
     again, since a person gave them all attempts anew; completions of split tasks with that of their

@@ -78,8 +78,7 @@ def orphaned(state: LoopState) -> list[str]:
 
 
 def next_wave(state: LoopState, sequential: bool, apart: bool = False) -> list[Change]:
-    """`wave next`. Where a wave is open already, its orphaned tasks are dispatched again; no event
-    where none is.
+    """`wave next`. Where a wave is open already, its orphaned tasks are dispatched again.
 
     apart: each task of a new wave works in a worktree of its own. What loopkit does by itself (a
     completion that is missing, a recovery that is due) comes first, and is all then.
@@ -107,8 +106,7 @@ def next_wave(state: LoopState, sequential: bool, apart: bool = False) -> list[C
 
 
 def dispatched(state: LoopState, step: kinds.Step) -> list[Change]:
-    """A step is given to its agent: a task that was cut off within the open wave is started with
-    it."""
+    """A step is given to its agent; a task that was cut off in the open wave is started with it."""
     changes: list[Change] = [context.asked(state, step)]
     if step.subject in state.interrupted and state.wave is not None:
         started = {"id": step.subject, "wave": state.wave.number}

@@ -52,8 +52,7 @@ class Policy:
     plan_review = step(kinds.PLAN_REVIEW, events.OF_PLAN)
 
     def in_wave(self, state: LoopState) -> list[Step]:
-        """What agents are at work on in the open wave; once all have answered, the checks of what
-        they did."""
+        """What agents work on in the open wave; once all have answered, their checks."""
         running = [state.tasks[name] for name in self.at_work(state)]
         out = [self.work(task) for task in running if task.coded is None]
         return out or [step(kinds.CHECK, task.id) for task in running if not work.checked(task)]
@@ -156,8 +155,7 @@ class Policy:
         self, state: LoopState, task: Task, result: str, why: str, tried: str = ""
     ) -> list[Change]:
         """What follows where whoever works on a task says that it is blocked (why; tried: what was
-        done): it waits, for an open task that is named, else for the person, and the others go on;
-        no attempt has failed."""
+        done): it waits, for an open task that is named, else for the person."""
         named = set(re.findall(r"\bT-\d+\b", why.upper())) - {task.id}
         kind = "dependency" if named.intersection(state.open) else "information"
         return work.blocked(state, task.id, kind, why)

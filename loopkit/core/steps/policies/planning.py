@@ -22,8 +22,7 @@ _QUESTIONS, _LINES = 4000, 20
 
 def planned(state: LoopState, reply: dict) -> list[Change]:
     """A plan. While tasks are decided on it replaces the former one; later it adds what is missing
-    for the goal. Without tasks its questions are put to the person. Raises Misfit where it cannot
-    be taken."""
+    for the goal. Without tasks its questions are the person's. Raises Misfit."""
     rows = list(reply.get("tasks") or ())
     questions = [text for text in reply.get("questions") or () if text.strip()]
     if not rows and questions:
