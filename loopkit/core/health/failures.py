@@ -11,12 +11,26 @@ from zoneinfo import ZoneInfo
 LIMIT, TRANSIENT = "limit", "transient"
 
 _LIMIT = re.compile(
-    r"\byou['’]ve (hit|reached|exceeded|used up) your ([\w-]+ ){0,3}(limit|quota)\b"
+    r"\byou(['’]ve| have) (hit|reached|exceeded|exhausted|used up)"
+    r" your ([\w-]+ ){0,3}(limit|quota)\b"
     r"|\b(usage|rate|quota|session|weekly|daily|hourly|[0-9]+-hour|request|token)[ -]limit"
     r" (was |is |has been )?(reached|exceeded|hit)\b"
     r"|\bexceed(s|ed)? your ([\w'’]+ ){0,3}(quota|rate limit)\b"
     r"|\b(quota (exceeded|exhausted)|resource_exhausted|too many requests|rate_limit_error)\b"
     r"|(\b(http|status|error|code)[\"' :=]*|\()429\b",
+    re.I,
+)
+#: Lines of a message of several lines, and characters of one that are read; more may be an answer.
+_MOST_LINES, _LONGEST = 12, 400
+_LABEL = (
+    r"(?:\S{0,40}\s+)?[\w.]*(?:error|fatal|exception|message|reason|type|status)[\"'\])]*\s*[:=]\s*"
+)
+#: A line that says nothing but such words, after the label of a failure or a field at most, and
+#: until when: prose goes on otherwise.
+_LIMIT_ALONE = re.compile(
+    rf"\W*(?:{_LABEL})?\W*(?:error\s+|[45]\d\d\s+)?"
+    rf"(?:{_LIMIT.pattern}|(?<=[:=] )[\w ]{{1,40}}\(429\))"
+    r"[\"'\])}]*(?:,?\s*$|\s*[.!·∙|:;(–—-]|\s+(?:until|resets?|try again|please)\b)",
     re.I,
 )
 #: Of what a person has to pay for, no waiting helps.
@@ -44,6 +58,23 @@ def kind(words: str) -> str:
     if _LIMIT.search(words):
         return LIMIT
     return TRANSIENT if _TRANSIENT.search(words) else ""
+
+
+def read(*streams: str) -> tuple[str, str]:
+    """(kind, the words that say so, else the last line) of a failure. streams: all that was said of
+    it, what counts most first. A limit may stand before further lines of its message, on a line of
+    its own."""
+    said = [text.strip().splitlines()[-_MOST_LINES:] for text in streams if text.strip()]
+    last = said[0][-1].strip() if said else ""
+    if found := kind(last):
+        return found, last
+    for lines in said:
+        if is_about_money("\n".join(lines)):
+            continue
+        for number, line in enumerate(lines):
+            if _LIMIT_ALONE.match(line[:_LONGEST]):
+                return LIMIT, "\n".join(lines[number:]).strip()
+    return "", last
 
 
 # -- until when

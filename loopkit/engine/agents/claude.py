@@ -248,7 +248,7 @@ class Stream:
         if cut is not None:
             return cut._replace(text=text)
         if not self.result:
-            found = failed(f"exit {end.code} without a result", self.words.text().strip())
+            found = failed(f"exit {end.code} without a result", self.words.text())
             return found if end.code else Answer(FATAL, error=found.error)
         failure = self._failure(end, text)
         if failure is not None:
@@ -276,7 +276,7 @@ class Stream:
         if self.result.get("is_error") is not False:
             return self._error(said or subtype)
         if end.code and not end.lingered:
-            return failed(f"exit {end.code} after its result", self.words.text().strip())
+            return failed(f"exit {end.code} after its result", self.words.text())
         if not self.turns:
             return Answer(FATAL, error=f"nothing ran: {_first_line(text)}")
         if why not in (None, "completed"):
@@ -286,7 +286,7 @@ class Stream:
     def _error(self, said: str) -> Answer:
         """A failure, by what the client and its request's status call it, else by its words."""
         status, line = self.result.get("api_error_status"), _first_line(said)
-        kind = failures.kind(line)
+        kind = failures.kind(line) or failures.read(said)[0]
         if (status == 429 or self.fault == "rate_limit") and not failures.is_about_money(line):
             kind = failures.LIMIT
         elif self.fault in _LASTING or status:

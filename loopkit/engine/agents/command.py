@@ -161,7 +161,7 @@ def told(end: process.Exit, text: str, errors: str, deadlines: process.Deadlines
         return cut
     if end.code == 0:
         return Answer(DONE if text.strip() else EMPTY)
-    return failed(f"exit {end.code}", errors.strip() or text.strip(), end.code == _TEMPORARY)
+    return failed(f"exit {end.code}", errors, text, later=end.code == _TEMPORARY)
 
 
 def cut_short(end: process.Exit, deadlines: process.Deadlines) -> Answer | None:
@@ -175,14 +175,12 @@ def cut_short(end: process.Exit, deadlines: process.Deadlines) -> Answer | None:
     return None
 
 
-def failed(how: str, said: str, later: bool = False) -> Answer:
-    """A failure, by the last line of what was said of it. how: begins the error, "" for nothing ·
-    later: it passes, unless that line says more."""
-    lines = said.splitlines()
-    last = lines[-1].strip()[:300] if lines else ""
-    error = ": ".join(word for word in (how, last) if word)
-    kind = failures.kind(last)
+def failed(how: str, *said: str, later: bool = False) -> Answer:
+    """A failure, by the last words that were said of it. how: begins the error, "" for nothing ·
+    said: as of failures.read · later: it passes, unless those words say more."""
+    kind, words = failures.read(*said)
+    error = ": ".join(word for word in (how, words.partition("\n")[0].strip()[:300]) if word)
     if kind == failures.LIMIT:
-        return Answer(LIMIT, error=error, until=failures.until(last, time.time()))
+        return Answer(LIMIT, error=error, until=failures.until(words, time.time()))
     passes = later or kind == failures.TRANSIENT
     return Answer(TRANSIENT if passes else FATAL, error=error)

@@ -52,6 +52,54 @@ def test_kinds(words: str, kind: str) -> None:
     assert failures.kind(words) == kind
 
 
+@pytest.mark.parametrize(
+    ("words", "kind"),
+    [
+        ("You've hit your limit\nresets 1pm (Asia/Tokyo)", "limit"),
+        ("You've hit your session limit.\n· resets 3pm\n\n/upgrade to raise your limit", "limit"),
+        ("ERROR: You've hit your usage limit. Upgrade to Pro\nor try again at 5:20 PM.", "limit"),
+        ("2026-11-29T13:00:00Z ERROR: usage limit reached\nsee the log", "limit"),
+        ("✕ [API Error: You have exhausted your daily quota.]\nAn unexpected error occurred", "limit"),
+        ('Error: {\n  "error": {\n    "code": 429,\n    "message": "slow down"\n  }\n}', "limit"),
+        ('{\n  "type": "error",\n  "error": {\n    "type": "rate_limit_error"\n  }\n}', "limit"),
+        ('{\n  "error": {\n    "status": "RESOURCE_EXHAUSTED"\n  }\n}', "limit"),
+        ("API Error: Request rejected (429) · try again later\nrequest id: req_1", "limit"),
+        ("Error: 429 Too Many Requests\n    at fetch (node:internal)", "limit"),
+        ("openai.RateLimitError: Error code: 429 - {\n'message': 'x'\n}", "limit"),
+        ("Error: 529 Overloaded\nlast", ""),
+        # a person has to pay
+        ("Error: 429\nYour credit balance is too low\nsee the docs", ""),
+        # prose
+        ("The rate limit was exceeded by the test.\nI stop here.", ""),
+        ("Rate limit exceeded is what the client gets.\nI stop here.", ""),
+        ("rate limit exceeded, says a test\nno", ""),
+        ("The API answers: usage limit reached.\nI stop here.", ""),
+        ("I read about 429 Too Many Requests.\nI stop here.", ""),
+        ("Too many requests are sent by the crawler\nI stop here.", ""),
+        ("FAILED test_limits.py::test_rate - AssertionError: 429 != 200\n1 failed", ""),
+        ("You've hit your limit\n" + "later words\n" * 12, ""),
+        ("", ""),
+    ],
+)  # fmt: skip
+def test_a_limit_that_is_told_in_several_lines(words: str, kind: str) -> None:
+    found, said = failures.read(words)
+    assert found == kind
+    assert said == (said if kind else words.strip().rpartition("\n")[2])
+
+
+def test_the_second_stream_is_read_where_the_first_says_nothing_of_a_limit() -> None:
+    noise, told = "(node:1) Warning: old\n", "You've hit your limit\nresets 1pm"
+    assert failures.read(noise, told) == ("limit", told)
+    assert failures.read(noise, "it is about the rate limit") == ("", noise.strip())
+    assert failures.read("", "no") == ("", "no") and failures.read("", "") == ("", "")
+
+
+@given(st.text(max_size=300))
+@settings(max_examples=50)
+def test_reading_any_words_raises_nothing(words: str) -> None:
+    failures.read(words, words)
+
+
 @pytest.fixture
 def berlin(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """This machine's zone."""

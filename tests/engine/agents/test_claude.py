@@ -116,7 +116,9 @@ WALL = {"type": "assistant", "error": "rate_limit", "message": {"content": []}}
         # no result: the last line that was said
         (["some words", LIMITED], 1, "limit", f"exit 1 without a result: {LIMITED}"),
         ([INIT, "Error: API Error: 503 at the end"], 1, "transient", "exit 1 without a result"),
-        ([LIMITED, "something else"], 1, "fatal", "exit 1 without a result: something else"),
+        ([LIMITED, "something else"], 1, "limit", f"exit 1 without a result: {LIMITED}"),
+        ([f"it says: {LIMITED}", "something else"], 1, "fatal",
+         "exit 1 without a result: something else"),
         (["Claude Code cannot be launched inside another Claude Code session."], 1, "fatal",
          "exit 1 without a result: Claude Code cannot be launched inside"),
         ([INIT], 143, "interrupted", "it was ended"),

@@ -47,6 +47,12 @@ def sh(folder: Path, line: str, **named: object) -> Answer:
         ("echo 'HTTP 529: overloaded' >&2; exit 1", "transient", "exit 1: HTTP 529: overloaded"),
         ("echo 'usage limit reached' >&2; exit 1", "limit", "exit 1: usage limit reached"),
         ("echo 'rate limit exceeded, says a test'; echo no; exit 1", "fatal", "exit 1: no"),
+        ("echo 'usage limit reached'; echo '}'; exit 1", "limit", "exit 1: usage limit reached"),
+        (
+            "echo 'usage limit reached'; echo old >&2; exit 1",
+            "limit",
+            "exit 1: usage limit reached",
+        ),
         ("kill -TERM $$", "interrupted", "it was ended"),
         ("exit 143", "interrupted", "it was ended"),
         ("kill -KILL $$", "fatal", "exit 137"),
