@@ -16,6 +16,7 @@ _LIMIT = re.compile(
     r"|\b(usage|rate|quota|session|weekly|daily|hourly|[0-9]+-hour|request|token)[ -]limit"
     r" (was |is |has been )?(reached|exceeded|hit)\b"
     r"|\bexceed(s|ed)? your ([\w'’]+ ){0,3}(quota|rate limit)\b"
+    r"|\bexhausted your ([\w'’]+ ){0,3}(quota|capacity)\b"
     r"|\b(quota (exceeded|exhausted)|resource_exhausted|too many requests|rate_limit_error)\b"
     r"|(\b(http|status|error|code)[\"' :=]*|\()429\b",
     re.I,
@@ -34,9 +35,16 @@ _LIMIT_ALONE = re.compile(
     re.I,
 )
 #: Of what a person has to pay for, no waiting helps.
-_MONEY = re.compile(r"\bspend limit\b|\bcredit balance\b|\binsufficient_quota\b|\bbilling\b", re.I)
+_MONEY = re.compile(
+    r"\bspend limit\b|\bcredit balance\b|\bout of credits\b|\binsufficient_quota\b|\bbilling\b",
+    re.I,
+)
+#: Who asks for money and says as well when to come back means a limit.
+_RETRY = re.compile(r"\b(please )?retry in \d", re.I)
 _TRANSIENT = re.compile(
     r"\boverloaded(_error)?\b|\btemporarily unavailable\b|\bservice unavailable\b"
+    r"|\bhigh (demand|load)\b|\bno capacity available\b|\bcapacity exceeded\b"
+    r"|\bstream disconnected before completion\b|\berror sending request\b|\bunable to connect\b"
     r"|\binternal server error\b|\bbad gateway\b|\bgateway time-?out\b|\bsocket hang up\b"
     r"|\b(connection|network) (error|reset|refused|closed|aborted|timed out|is unreachable)\b"
     r"|\b(api|request|stream) [\w ]{0,20}timed out\b"
@@ -48,14 +56,14 @@ _TRANSIENT = re.compile(
 
 def is_about_money(words: str) -> bool:
     """Whether a failure is one that only paying ends."""
-    return bool(_MONEY.search(words))
+    return bool(_MONEY.search(words)) and not _RETRY.search(words)
 
 
 def kind(words: str) -> str:
     """LIMIT, TRANSIENT, or "" where the words of a failure say neither."""
     if is_about_money(words):
         return ""
-    if _LIMIT.search(words):
+    if _LIMIT.search(words) or _MONEY.search(words):  # it says when to come back
         return LIMIT
     return TRANSIENT if _TRANSIENT.search(words) else ""
 

@@ -1,8 +1,9 @@
 """Other agent programs, as agent `command` runs them: how each is told not to ask anybody.
 
-Looked up in their documentation in November 2026 (developers.openai.com/codex/noninteractive,
-geminicli.com/docs/cli/headless, opencode.ai/docs/cli); none of them was run here. Each reads the
-prompt on standard input and prints its final message; none says what a run costs.
+Each was run with a model that was played, in November 2026: codex 0.171.0, gemini 0.61.0, opencode
+1.18.33. It reads the prompt on standard input and prints its final message, all else on standard
+error; none says what a run costs. What a person has to trust stays theirs to say: codex wants a git
+repository, gemini a folder that it was told to trust, and each says so in the line of its failure.
 """
 
 from __future__ import annotations

@@ -100,6 +100,29 @@ def test_a_folder_of_the_project_is_nobodys_own(
 # -- other programs
 
 
+#: Refuses what the help of codex 0.171.0, gemini 0.61.0 and opencode 1.18.33 does not know.
+STRICT = """
+import argparse, json, os, sys
+name = os.path.basename(sys.argv[0])
+parser = argparse.ArgumentParser(prog=name, allow_abbrev=False)
+if name != "gemini":
+    parser.add_argument("command", choices=["exec"] if name == "codex" else ["run"])
+parser.add_argument("-m", "--model")
+if name == "codex":
+    sandboxes = ["read-only", "workspace-write", "danger-full-access"]
+    parser.add_argument("-s", "--sandbox", choices=sandboxes)
+    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--skip-git-repo-check", action="store_true")
+    parser.add_argument("prompt", nargs="?", choices=["-"])
+elif name == "gemini":
+    parser.add_argument("--approval-mode", choices=["default", "auto_edit", "yolo", "plan"])
+else:
+    parser.add_argument("--auto", action="store_true")
+parser.parse_intermixed_args()
+print(json.dumps([sys.argv[1:], sys.stdin.read()]))
+"""
+
+
 @pytest.mark.parametrize(
     ("name", "options", "words"),
     [
@@ -116,8 +139,7 @@ def test_a_folder_of_the_project_is_nobodys_own(
 def test_presets(tmp_path: Path, name: str, options: Options, words: list[str]) -> None:
     program = tmp_path / "bin" / name
     program.parent.mkdir()
-    told = "import json, sys; print(json.dumps([sys.argv[1:], sys.stdin.read()]))"
-    program.write_text(f"#!{sys.executable}\n{told}\n")
+    program.write_text(f"#!{sys.executable}\n{STRICT}")
     program.chmod(0o755)
     agent = agents.make(name, options._replace(environment={"PATH": str(program.parent)}))
     answer = ask(agent, tmp_path)
