@@ -24,12 +24,9 @@ _ROOM = ((8000, 200), (3000, 100), (1500, 60), (800, 40), (400, 30), (200, 20), 
 
 
 def render(state: LoopState, step: Step, folder: str, **extra: Any) -> str:
-    """The prompt of a step, at most LARGEST bytes.
-
-    folder: the loop's folder as it is shown · extra: `form` (of the answer, "" for none), `reply`
-    (the line that submits it), `cut` (an agent before was interrupted) and whatever else its
-    template knows.
-    """
+    """The prompt of a step, at most LARGEST bytes. folder: the loop's folder as it is shown ·
+    extra: `form` (of the answer, "" for none), `reply` (the line that submits it), `cut` (an agent
+    before was interrupted) and whatever else its template knows."""
     extra = {"folder": folder, "form": "", "reply": "", "cut": False, **extra}
     return filled(kinds.KINDS[step.kind].prompt, context.values(state, step, **extra))
 

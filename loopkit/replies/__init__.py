@@ -72,10 +72,8 @@ def schema(name: str) -> dict:
 
 def accepted(name: str, **needed: dict[str, dict]) -> dict:
     """The same with the other names and words that are taken, as hooks check answers by it. Like a
-    form it was written out of the model by script/forms, for what agents answer alone.
-
-    needed: {field: {key: schema of its value}} of fields that must hold these keys.
-    """
+    form it was written out of the model by script/forms, for what agents answer alone. needed:
+    {field: {key: schema of its value}} of fields that must hold these keys."""
     whole = json.loads(_text("schemas", name, "json"))
     for field, rows in needed.items():
         whole["properties"][field] |= {"properties": rows, "required": list(rows)}

@@ -14,10 +14,8 @@ _ITEM = re.compile(r"^[ ]{0,3}(\d{1,3})[.)][ \t]+(\S.*)$")
 
 
 def fallback(name: str, text: str, test_command: str | None) -> dict | None:
-    """A plan or replan, or None: no such list, two of them, too long, no test command known.
-
-    An entry is `description | complexity`; without a complexity that we know it is medium.
-    """
+    """A plan or replan, or None: no such list, two of them, too long, no test command known. An
+    entry is `description | complexity`; without a complexity that we know it is medium."""
     if name not in ("plan", "replan") or not test_command:
         return None
     tasks: list[dict] = []

@@ -26,11 +26,9 @@ _SAID = ".said"
 
 
 def write(folder: str, name: str, row: dict) -> str:
-    """Keep an answer; the path of its file, "" where nothing new is kept. Raises OSError.
-
-    row: `text` (None: the agent ended without one) and whatever else is known of it. An answer
-    takes the place of none; one that comes after another is kept as `<name>.late-N.json`.
-    """
+    """Keep an answer; the path of its file, "" where nothing new is kept. Raises OSError. row:
+    `text` (None: the agent ended without one) and whatever else is known of it. An answer takes the
+    place of none; one that comes after another is kept as `<name>.late-N.json`."""
     home = os.path.join(folder, FOLDER)
     atomic.check_inside(folder, _path(folder, name))
     os.makedirs(home, exist_ok=True)

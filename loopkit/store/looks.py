@@ -34,11 +34,9 @@ def beside(transcript: object, agent: object) -> str:
 
 
 def started(path: str) -> tuple:
-    """(the first line that an agent was given, "" where it cannot be told; its transcripts).
-
-    After /clear the client goes on with an agent in the folder of the new session, with a file of
-    the same name that does not begin with the prompt.
-    """
+    """(the first line that an agent was given, "" where it cannot be told; its transcripts). After
+    /clear the client goes on with an agent in the folder of the new session, with a file of the
+    same name that does not begin with the prompt."""
     line = _prompt(path)
     folder, name = os.path.split(path)
     if line or os.path.basename(folder) != "subagents":

@@ -65,10 +65,8 @@ def guarded(root: str) -> Iterator[None]:
 
 
 class Run:
-    """A run's journal and state. Only the process that holds its lock writes.
-
-    fault: why something of it could not be written; then nothing more is begun.
-    """
+    """A run's journal and state. Only the process that holds its lock writes. fault: why something
+    of it could not be written; then nothing more is begun."""
 
     def __init__(self, root: str, session: str) -> None:
         self.root, self.session = root, session
@@ -343,10 +341,8 @@ def read_lock(root: str, session: str) -> dict | None:
 
 
 class Lock:
-    """The lock of a run that this process works on, with its heartbeat.
-
-    lost: called once, from another thread, where somebody else has taken the lock away.
-    """
+    """The lock of a run that this process works on, with its heartbeat. lost: called once, from
+    another thread, where somebody else has taken the lock away."""
 
     def __init__(self, root: str, session: str, lost: Callable[[], None]) -> None:
         self.root, self.session, self.lost = root, session, lost

@@ -30,10 +30,8 @@ _MOCHA = re.compile(r"\s+\d+\) (.*)$")
 
 def names(text: str, runners: list[dict]) -> list[str]:
     """The failing names in what a check printed, each once, in its order, without times and counts.
-
     Known are Jest, Vitest, Mocha, Go, Cargo, TAP, and the rows of data/runners.toml, the last of
-    which is for `FAILED x` and `FAIL: x` of any other runner.
-    """
+    which is for `FAILED x` and `FAIL: x` of any other runner."""
     reader = _Reader(runners)
     for line in text.splitlines():
         reader.read(prose.plain(line[:LONGEST_LINE]).rstrip())
@@ -155,11 +153,9 @@ def _other(line: str, runners: list[dict]) -> str:
 
 
 def compare(before: dict, exit_code: int, failing: list[str]) -> Verdict:
-    """What has become worse. before: a recorded baseline · the rest: of the run just now.
-
-    A run that failed has to be explained by names that failed before as well, or be the same as a
-    baseline without names; one that did not come to its end tells nothing.
-    """
+    """What has become worse. before: a recorded baseline · the rest: of the run just now. A run
+    that failed has to be explained by names that failed before as well, or be the same as a
+    baseline without names; one that did not come to its end tells nothing."""
     known, was, left = set(before["failures"]), before["exit"], len(failing)
     new = [name for name in failing if name not in known]
     if new:

@@ -41,11 +41,9 @@ def split(text: str) -> list[str]:
 
 
 def accept(text: str) -> list[str]:
-    """The arguments of a check that is submitted, whatever it is to show.
-
-    UsageFault as for `split`; for a line break or a character that nobody sees in a word, since the
-    command is shown, allowed and run on a line of its own; and for a program that cannot fail.
-    """
+    """The arguments of a check that is submitted, whatever it is to show. UsageFault as for
+    `split`; for a line break or a character that nobody sees in a word, since the command is shown,
+    allowed and run on a line of its own; and for a program that cannot fail."""
     arguments = split(text)
     if len(text.strip().splitlines()) > 1:
         raise UsageFault("verification command has a line break", "put it into a script")

@@ -150,10 +150,8 @@ def _line_end(data: bytes, at: int) -> int:
 
 
 class Stream:
-    """Masks output line by line; the lines of a private key vanish.
-
-    secrets: texts that are left out wherever they stand (`Masks.values`).
-    """
+    """Masks output line by line; the lines of a private key vanish. secrets: texts that are left
+    out wherever they stand (`Masks.values`)."""
 
     def __init__(self, masks: Masks, secrets: list) -> None:
         self._masks = masks

@@ -24,11 +24,9 @@ _RULE = re.compile(r"^([A-Za-z0-9][^:=#%$\n\t]*?) *::?(?![:=])([^=\n]*)$")
 
 
 def make(here: Folder) -> Iterator[Check]:
-    """Targets of a Makefile that have a recipe or a prerequisite; no patterns, no mere .PHONY.
-
-    A target named like a file or folder beside the Makefile is up to date, so that it cannot fail,
-    unless it is .PHONY.
-    """
+    """Targets of a Makefile that have a recipe or a prerequisite; no patterns, no mere .PHONY. A
+    target named like a file or folder beside the Makefile is up to date, so that it cannot fail,
+    unless it is .PHONY."""
     name = here.first(*here.table["lists"]["make"])
     if name is None:
         return

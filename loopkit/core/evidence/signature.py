@@ -134,12 +134,9 @@ def _told(row: str, below: list[str]) -> str:
 
 
 def of(text: str) -> str:
-    """The signature of an error, at most 160 characters; "" for a text without words.
-
-    Numbers, hex, addresses, paths with their line numbers, times, dates, ids and quoted text are
-    replaced (rule: Detectors), so the same error has the same signature on another machine and
-    another day.
-    """
+    """The signature of an error, at most 160 characters; "" for a text without words. Numbers, hex,
+    addresses, paths with their line numbers, times, dates, ids and quoted text are replaced (rule:
+    Detectors), so the same error has the same signature on another machine and another day."""
     line = line_of(text).lower()
     for pattern, by in _REPLACED:
         line = pattern.sub(by, line)

@@ -165,11 +165,9 @@ def _criteria(state: LoopState) -> list[Criterion]:
 
 
 def replaced(state: LoopState, rows: list[dict]) -> list[Change]:
-    """Other proofs, or `keeps`, for those that prove nothing.
-
-    rows: {id, proof, keeps, why}. Raises Refused where one of these is missing, is the same again,
-    or says after the work that nothing had to change.
-    """
+    """Other proofs, or `keeps`, for those that prove nothing. rows: {id, proof, keeps, why}. Raises
+    Refused where one of these is missing, is the same again, or says after the work that nothing
+    had to change."""
     stage.running(state)
     wanted, given = vain(state), {row["id"]: row for row in rows}
     for name in given:

@@ -170,11 +170,9 @@ def back(state: LoopState, steps: int) -> Checkpoint:
 
 
 def find(state: LoopState, words: str) -> Checkpoint:
-    """The checkpoint that `start`, `last-good`, `~2`, a number or a commit's id names.
-
-    Raises Refused with NO_CHECKPOINTS where there are none, and for an unknown one; UsageFault for
-    other words.
-    """
+    """The checkpoint that `start`, `last-good`, `~2`, a number or a commit's id names. Raises
+    Refused with NO_CHECKPOINTS where there are none, and for an unknown one; UsageFault for other
+    words."""
     wanted = words.strip().lower()
     steps = wanted[1:] or "1"
     digits = wanted.isascii() and wanted.isdigit() and len(wanted) < 10
@@ -287,10 +285,8 @@ def rolled_back(
     state: LoopState, goal: Checkpoint, saved: int, files: list[str], undo: bool, why: str = ""
 ) -> list[Change]:
     """The events of a rollback: an anti-pattern, tasks that are open again, the rollback itself.
-
     saved: number of the checkpoint that holds the tree before it · files: what was written or
-    deleted · why: the reason that was given. Undoing is no lesson.
-    """
+    deleted · why: the reason that was given. Undoing is no lesson."""
     again = reopened(state, goal)
     changes: list[Change] = []
     if not undo and (files or again) and state.session.status not in verdict.FINAL:

@@ -9,10 +9,8 @@ DEFAULT_ITERATIONS, DEFAULT_USD, DEFAULT_SECONDS = 25, 25.0, 7200
 
 
 def amount(text: str, now: float | None, kind: str) -> float | None:
-    """A limit as typed: `25`, `none`/`unlimited`, or `+25` on top of `now` (None: no limit).
-
-    kind is `iterations`, `usd` or `seconds`; seconds are written as durations. Raises UsageFault.
-    """
+    """A limit as typed: `25`, `none`/`unlimited`, or `+25` on top of `now` (None: no limit). kind
+    is `iterations`, `usd` or `seconds`; seconds are written as durations. Raises UsageFault."""
     from .errors import UsageFault  # hooks, which only compare, do without
 
     word = text.strip().lower()

@@ -103,11 +103,9 @@ Row = namedtuple("Row", "task path branch base tree passed merged checked")
 
 
 class Worktrees:
-    """Worktrees of one loop; see plan/work.
-
-    rows: {path: Row} of those that were made and not removed · current: {task: path} while an
-    attempt in it goes on · wave: the number of the newest wave that works in worktrees.
-    """
+    """Worktrees of one loop; see plan/work. rows: {path: Row} of those that were made and not
+    removed · current: {task: path} while an attempt in it goes on · wave: the number of the newest
+    wave that works in worktrees."""
 
     def __init__(self) -> None:
         self.rows: dict[str, Row] = {}

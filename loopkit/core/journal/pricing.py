@@ -56,10 +56,8 @@ def _known(model: str) -> str | None:
 
 
 def price_of(model: str, own: dict) -> tuple | None:
-    """The four prices of a model, the person's own table first (there names are beginnings).
-
-    None where neither table knows it. A model's name may end in FAST.
-    """
+    """The four prices of a model, the person's own table first (there names are beginnings). None
+    where neither table knows it. A model's name may end in FAST."""
     plain = model[: -len(FAST)] if model.endswith(FAST) else model
     known = _known(plain)
     times = FASTER.get(known or "", 1.0) if plain != model else 1.0

@@ -320,9 +320,8 @@ class Paused(LetGo, EventType):
 
 
 class Resumed(EventType):
-    """The loop goes on.
-
-    same_client: the one that its agents were started in, so that these are at work still."""
+    """The loop goes on. same_client: the one that its agents were started in, so that these are at
+    work still."""
 
     alone = True
     same_client: Flag = False

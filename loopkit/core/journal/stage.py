@@ -39,10 +39,8 @@ Scores = namedtuple("Scores", "values spec fit shape")
 
 
 def score(values: dict, confirmed_learnings: int) -> Scores:
-    """Scores of the five dimensions; confirmed_learnings: how many were recalled.
-
-    Raises UsageFault where a dimension is missing or not 0, 1 or 2 (rule: Spec score, fit score).
-    """
+    """Scores of the five dimensions; confirmed_learnings: how many were recalled. Raises UsageFault
+    where a dimension is missing or not 0, 1 or 2 (rule: Spec score, fit score)."""
     for name in DIMENSIONS:
         if values.get(name) not in (0, 1, 2):
             raise UsageFault(f"--{name} is {values.get(name)!r}", "give 0, 1 or 2")

@@ -31,10 +31,8 @@ MOVES = frozenset(
 
 
 class Evidence(Record):
-    """One verification that ran, in seconds; its log is relative to the loop's folder.
-
-    files: {path relative to the project: digest, "" for absent} of the files it vouches for.
-    """
+    """One verification that ran, in seconds; its log is relative to the loop's folder. files: {path
+    relative to the project: digest, "" for absent} of the files it vouches for."""
 
     passed: bool
     exit: int

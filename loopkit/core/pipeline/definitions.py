@@ -64,12 +64,9 @@ class Timeouts(NamedTuple):
 
 
 class Stage(NamedTuple):
-    """A prompt and when it has been run often enough.
-
-    markers: {key: marker} of what its output says · items: one an iteration · text: the prompt ·
-    prompt_file: where that stands · validate: commands that must pass after an iteration that ends
-    the stage · validator: who runs them.
-    """
+    """A prompt and when it has been run often enough. markers: {key: marker} of what its output
+    says · items: one an iteration · text: the prompt · prompt_file: where that stands · validate:
+    commands that must pass after an iteration that ends the stage · validator: who runs them."""
 
     name: str
     description: str = ""

@@ -63,10 +63,8 @@ def submit(state: LoopState, rows: list) -> list[Change]:
 
 
 def replaced(state: LoopState, rows: list, proposed: dict | None = None) -> list[Change]:
-    """`task add --replace`: another plan, before the first attempt only; ids stay used.
-
-    proposed: what the planner said beside its tasks (warning, risks, assumptions, questions).
-    """
+    """`task add --replace`: another plan, before the first attempt only; ids stay used. proposed:
+    what the planner said beside its tasks (warning, risks, assumptions, questions)."""
     stage.running(state)
     stage.require(state, stage.DECOMPOSE, doing="replacing the plan")
     worked_on = (
@@ -106,10 +104,7 @@ def added(
     state: LoopState, rows: list[dict], parent: str | None = None, **common: object
 ) -> list[Change]:
     """New tasks with the next ids. `#2` in `blockedBy` is the second of these rows; `parent` and
-    `common` are set on each.
-
-    Raises Refused for an unknown blocker or a circle, by name.
-    """
+    `common` are set on each. Raises Refused for an unknown blocker or a circle, by name."""
     if parent:
         common["parent"] = parent
     first = state.highest + 1

@@ -29,12 +29,9 @@ def clamp(
     max_attempts: int = MAX_STEP_ATTEMPTS,
     max_depth: int = MAX_REPLAN_DEPTH,
 ) -> str:
-    """The action after an attempt failed: retry, replan or impossible.
-
-    attempts: failed attempts of this task · depth: number of its own ancestors. What anybody
-    suggests never changes it (rule: Clamp-down escalation): every cheaper way out is used up before
-    a dearer one.
-    """
+    """The action after an attempt failed: retry, replan or impossible. attempts: failed attempts of
+    this task · depth: number of its own ancestors. What anybody suggests never changes it (rule:
+    Clamp-down escalation): every cheaper way out is used up before a dearer one."""
     if attempts < max_attempts:
         return RETRY
     return REPLAN if depth < max_depth else IMPOSSIBLE

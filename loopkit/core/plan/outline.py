@@ -107,10 +107,8 @@ def cycle_from(start: str, blocked_by: Mapping[str, Sequence[str]]) -> list[str]
 
 
 def waves(blocked_by: Mapping[str, Sequence[str]]) -> list[list[str]]:
-    """Tasks in layers, each in the first one that has all its blockers behind it.
-
-    Blockers that are no key count as done. Raises ValueError naming a cycle.
-    """
+    """Tasks in layers, each in the first one that has all its blockers behind it. Blockers that are
+    no key count as done. Raises ValueError naming a cycle."""
     from graphlib import CycleError, TopologicalSorter
 
     sorter = TopologicalSorter(dict.fromkeys(blocked_by, ()))

@@ -84,9 +84,7 @@ def failure(
     **judged: object,
 ) -> Change:
     """The line of a failed attempt: the clamp table names the action (rule: Clamp-down escalation).
-
-    judged: `score`, `feedback`, `level` of a judgement, `approach` that was taken.
-    """
+    judged: `score`, `feedback`, `level` of a judgement, `approach` that was taken."""
     from . import escalation  # only failures pay for it
 
     attempts = task.attempts + 1
@@ -304,10 +302,8 @@ def named_paths(paths: list[str]) -> str:
 
 def worktree_in_use(state: LoopState, path: str, age: float, alive: bool) -> bool:
     """Whether somebody may be at work in a worktree: an attempt in it goes on, and its session
-    lives or did just now.
-
-    age: seconds since the newest line of the journal · alive: whether the owner's client runs.
-    """
+    lives or did just now. age: seconds since the newest line of the journal · alive: whether the
+    owner's client runs."""
     if state.session.status in verdict.FINAL:
         return False
     current = state.worktrees.current.items()

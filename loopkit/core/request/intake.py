@@ -31,11 +31,9 @@ def recall_answered(state: LoopState, titles: list, confirm: list, dismiss: list
 
 
 def scored(state: LoopState, values: dict) -> list[Change]:
-    """Scores of the request; the loop goes on to shape where spec and fit suffice.
-
-    values: a score for each dimension, `topics` (`api, auth`) and `kind` of work. What was given
-    before stands unless it is given again.
-    """
+    """Scores of the request; the loop goes on to shape where spec and fit suffice. values: a score
+    for each dimension, `topics` (`api, auth`) and `kind` of work. What was given before stands
+    unless it is given again."""
     stage.running(state)
     stage.require(state, stage.INTENT, doing="scoring")
     named = topics.topics(values.get("topics") or "") or topics.of_loop(state)
@@ -80,9 +78,7 @@ def overruled(state: LoopState, why: str) -> list[Change]:
 
 def shaped(state: LoopState, text: str) -> list[Change]:
     """A SHAPE.md that parses; the loop goes on to tasks unless the person has to confirm first.
-
-    Once there are tasks, only a proof may grow stronger (shape.stronger).
-    """
+    Once there are tasks, only a proof may grow stronger (shape.stronger)."""
     stage.running(state)
     parsed = shape.parse(text)
     row = {**parsed, "size": len(text.encode("utf-8", "replace"))}

@@ -57,9 +57,7 @@ class ShapeFaults(Refused):
 
 def parse(text: str) -> dict:
     """{"title", "aspects", "criteria": [{id, text, type, command, must_not, paths}]} of a SHAPE.md.
-
-    Raises ShapeFaults with the line and the reason of every fault; nothing is guessed.
-    """
+    Raises ShapeFaults with the line and the reason of every fault; nothing is guessed."""
     reader = _Reader()
     number = 0
     for number, raw in enumerate(text.lstrip("\ufeff").splitlines(), 1):
@@ -263,10 +261,8 @@ def written(title: str, criteria: list[dict], must_nots: list[dict]) -> str:
 
 def stronger(known: dict, rows: list[dict]) -> list[str]:
     """Ids whose proof a later SHAPE.md strengthens: an unseen type becomes a seen one, a mustNot
-    gets a command or more paths.
-
-    known: {id: Criterion} of the shape that stands. Raises Refused where anything else is changed.
-    """
+    gets a command or more paths. known: {id: Criterion} of the shape that stands. Raises Refused
+    where anything else is changed."""
     given = {row["id"]: row for row in rows}
     found = []
     for name in dict.fromkeys([*known, *given]):

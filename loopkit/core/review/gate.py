@@ -94,11 +94,8 @@ def open_points(
     state: LoopState, digest: Callable[[str], str], lost: Mapping[str, str] = NOTHING_LOST
 ) -> list[tuple[str, str | None]]:
     """(what is missing, command) of everything the gate still waits for, in the order in which to
-    do it; None where the loop's own next step is meant.
-
-    digest: a file's present digest, by its path · lost: why the evidence of a task or criterion
-    is not what was recorded, by its id.
-    """
+    do it; None where the loop's own next step is meant. digest: a file's present digest, by its
+    path · lost: why the evidence of a task or criterion is not what was recorded, by its id."""
     rows: list[tuple[str, str | None]] = [
         (f"{name} is {state.tasks[name].status}", "loopkit wave next")
         for name in list(state.open)[:1]
@@ -192,11 +189,9 @@ def decided(
     digest: Callable[[str], str],
     lost: Mapping[str, str] = NOTHING_LOST,
 ) -> list:
-    """`gate --file`: passed where all is answered and seen; what fails becomes a task.
-
-    A mustNot that is said to be broken pauses the loop beside that. Raises Refused where something
-    was not answered or verified yet (nothing is recorded then).
-    """
+    """`gate --file`: passed where all is answered and seen; what fails becomes a task. A mustNot
+    that is said to be broken pauses the loop beside that. Raises Refused where something was not
+    answered or verified yet (nothing is recorded then)."""
 
     stage.running(state)
     stage.require(state, stage.REVIEW, doing="the gate")

@@ -60,10 +60,8 @@ def place_in(text: str) -> str:
 
 def findings(state: LoopState, rows: list[dict]) -> list[dict]:
     """Findings of a review with what the loop knows, numbered after those there are: `F-003`.
-
     Raises Refused for guidance that would break a mustNot, and for a criterion, mustNot, decision
-    or finding that does not exist.
-    """
+    or finding that does not exist."""
     return [_finding(state, row, number) for number, row in enumerate(rows, 1)]
 
 
@@ -137,10 +135,8 @@ def needs_new_round(state: LoopState) -> bool:
 
 def looks_again(state: LoopState, depth: dict[str, Sequence[str]]) -> list[str]:
     """Who of the experts that have looked does so once more: whose finding was worked on, or whose
-    subject the files are that were changed for it; everybody where that is not known.
-
-    depth: {expert: topics that it knows best}.
-    """
+    subject the files are that were changed for it; everybody where that is not known. depth:
+    {expert: topics that it knows best}."""
     panelists = list((state.thorough or {}).get("panel", ()))
     since = (state.thorough or {}).get("line", 0)
     completed = state.checkpoints.completed
@@ -289,10 +285,8 @@ def asked(state: LoopState, experts: list[str]) -> list:
 
 
 def at_work(state: LoopState) -> bool:
-    """The thorough review is with its experts, or their reports are with the session.
-
-    After a hold nobody is at work any more, yet whoever has reported by then need not look twice.
-    """
+    """The thorough review is with its experts, or their reports are with the session. After a hold
+    nobody is at work any more, yet whoever has reported by then need not look twice."""
     if state.asked is None:
         return False
     line = state.asked["line"]

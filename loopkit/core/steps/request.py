@@ -37,10 +37,8 @@ def wanted(state: LoopState) -> list[str]:
 
 def submitted(state: LoopState, row: dict, titles: list[str]) -> list[Change]:
     """Everything that the form `request` brings, or nothing. titles: of what was learnt before.
-
     Where the scores are too low they alone are recorded, and the rest may be missing. Raises
-    Refused, ShapeFaults.
-    """
+    Refused, ShapeFaults."""
     fields = wanted(state)
     _check_given(row, [name for name in fields if name in ("scores", "kind")])
     trial = _Trial(state)

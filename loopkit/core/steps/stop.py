@@ -60,11 +60,8 @@ def _same(session: Session, snapshot: dict) -> bool:
 
 
 def last_rows(session: Session, snapshot: dict, forced: bool, active: bool, seen: dict) -> Decision:
-    """Rows 5 to 9.
-
-    forced: the client's `stop_hook_active` · active: a tool was used after the last hold, by the
-    transcript · seen: what the transcript gave, fields of `iteration_ended`.
-    """
+    """Rows 5 to 9. forced: the client's `stop_hook_active` · active: a tool was used after the last
+    hold, by the transcript · seen: what the transcript gave, fields of `iteration_ended`."""
     work = snapshot["tasks"]
     mark = work["fingerprint"]
     record = {"decision": "allow", "fingerprint": mark}

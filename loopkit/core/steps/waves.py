@@ -78,11 +78,9 @@ def orphaned(state: LoopState) -> list[str]:
 
 
 def next_wave(state: LoopState, sequential: bool, apart: bool = False) -> list[Change]:
-    """`wave next`. Where a wave is open already, its orphaned tasks are dispatched again.
-
-    apart: each task of a new wave works in a worktree of its own. What loopkit does by itself (a
-    completion that is missing, a recovery that is due) comes first, and is all then.
-    """
+    """`wave next`. Where a wave is open already, its orphaned tasks are dispatched again. apart:
+    each task of a new wave works in a worktree of its own. What loopkit does by itself (a
+    completion that is missing, a recovery that is due) comes first, and is all then."""
     stage.running(state)
     stage.require(state, stage.DECOMPOSE, stage.EXECUTING, stage.REVIEW, doing="opening a wave")
     if state.wave is not None:
