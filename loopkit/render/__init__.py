@@ -19,8 +19,7 @@ if TYPE_CHECKING:
 #: How the lines begin that show an open question; characters of it at most.
 QUESTION, LONGEST_QUESTION = "The person is asked: ", 4000
 #: Control characters but line breaks; marks that turn the direction of text, and those that nobody
-#: sees (the joiners of scripts and emoji apart), which hide words from a person and not from a
-#: model.
+#: sees (the joiners of scripts and emoji apart), which hide words from a person.
 _HARMFUL = re.compile(
     r"[\0-\x09\x0b-\x1f\x7f-\x9f\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff"
     r"\ufff9-\ufffb\U000e0000-\U000e007f]"

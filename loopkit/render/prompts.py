@@ -14,8 +14,7 @@ if TYPE_CHECKING:
 
 #: Most bytes of a prompt.
 LARGEST = 24_000
-#: Characters up to which a request stands in a prompt; a longer one is a file, of which the
-#: beginning is quoted.
+#: Characters up to which a request stands in a prompt; those quoted of one in a file.
 LONGEST_REQUEST, BEGINNING = 4000, 600
 #: That file, in the loop's folder.
 REQUEST = "request.md"

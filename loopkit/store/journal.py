@@ -19,8 +19,7 @@ _CUT = b"#\n"
 
 #: What reading gave: events in order · offset: end of the last whole line in bytes · damaged:
 #: numbers (1-based) of whole lines that are no events · cut: numbers of beginnings of lines, closed
-#: by a later write; a crash left them, nobody was told that they were written · torn: an unfinished
-#: line stands at the end.
+#: by a later write; a crash left them · torn: an unfinished line stands at the end.
 Tail = namedtuple("Tail", "events offset damaged cut torn")
 
 

@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     from ..core.journal.state import LoopState
 
 SNAPSHOT, PROGRESS = "workflow-state.json", "PROGRESS.md"
-#: Bytes of a snapshot at the most; of an untrusted journal, and how many of these are looked at: a
-#: hook has seconds.
+#: Bytes of a snapshot at the most; of an untrusted journal, and how many of these are looked at.
 LARGEST, GLANCE, MOST_UNTRUSTED = 1 << 25, 1 << 20, 20
 
 #: Bytes of a journal without a snapshot that who cannot wait folds: more takes seconds.

@@ -32,8 +32,7 @@ WORDS = {
 }
 #: The files of the project's settings and of its learnings.
 CONFIG, LEARNINGS = "config.toml", "learnings.jsonl"
-#: Most bytes of settings, and of a file of learnings or a decision; most decisions, and files of
-#: stages and pipelines.
+#: Most bytes of settings, and of a file of learnings or a decision; most decisions, definitions.
 LARGEST_SETTINGS, LARGEST, MOST_DECISIONS, MOST_DEFINITIONS = 1_000_000, 1 << 26, 20_000, 2_000
 #: Where a learning is from: the project, the user's file, or a decision's file below `.loop`.
 PROJECT, USER = "project", "user"

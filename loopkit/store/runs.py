@@ -24,8 +24,7 @@ from . import atomic, journal, loop, trust
 FOLDER, STATE, LOCK = "runs", "state.json", "lock"
 #: Asks the process at work to pause between two iterations.
 PAUSE = "pause"
-#: The lock under which locks of runs are made, replaced and removed. No session has a dot in its
-#: name.
+#: The lock under which locks of runs are made, replaced and removed; no session's name.
 _GUARD = ".guard"
 #: Bytes of a lock, and of a result that becomes an input, at the most.
 _LARGEST, MOST_RESULT = 1 << 16, 1 << 22

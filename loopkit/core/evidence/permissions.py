@@ -12,8 +12,7 @@ DECIDING = ("confirm", "answer", "trust", "rollback")
 _RULE = re.compile(r"\s*Bash\s*\((.*)\)\s*", re.DOTALL)
 #: The program's name as a word of its own, by whatever path, quoted or not.
 _PROGRAM = re.compile(r"""(?:^|[\s/*\\"'])loopkit["']?(?=[\s*]|$)""")
-#: What may stand before it: programs that start another one, with their options; nothing that only
-#: reads a folder.
+#: What may stand before it: programs that start another one; nothing that only reads.
 _OTHERS = re.compile(
     r"^(?:cat|ls|git|cd|find|grep|rg|head|tail|less|vim?|code|rm|cp|mv|du|wc|tree|stat)\s"
 )

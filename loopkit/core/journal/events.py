@@ -39,8 +39,7 @@ VERSION = 1
 
 #: An event to be written: (type, data).
 Change = tuple
-#: One line. `at`: UTC stamp; `by`: session:<id>, hook, run:<name> or person; `data`: the type's own
-#: fields.
+#: One line. `at`: UTC stamp; `by`: session:<id>, hook, run:<name> or person; `data`: its fields.
 Event = namedtuple("Event", "type data at by")
 
 #: The stages of a loop, in their order.
@@ -48,8 +47,7 @@ STAGES = ("intent", "shape", "decompose", "executing", "review", "complete")
 
 # -- kinds of values
 
-#: Numbers at most: what fits a double without loss, and what an amount of money, seconds or tokens
-#: can be.
+#: Numbers at most: what fits a double without loss, an amount of money, seconds or tokens.
 _WHOLE, _AMOUNT = 1 << 53, 1e15
 
 
@@ -275,8 +273,7 @@ class Table:
     `before(event)` and `after(event)`, which every event goes through.
     """
 
-    #: Whether a field that is declared nowhere is refused at writing: it harms no reader, so only
-    #: tests ask for it.
+    #: Whether a field that is declared nowhere is refused at writing, as only tests ask.
     strict = False
 
     def __init__(

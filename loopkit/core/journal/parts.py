@@ -231,8 +231,7 @@ Batch = namedtuple(
 
 #: How a recovery goes.
 ROLLBACK, SPLIT, PANEL, WAIT, ASK = "rollback", "split", "panel", "wait", "ask"
-#: status: that of the batch before it · wave: that batch's · counted: towards the number after
-#: which a person is asked.
+#: status: that of the batch before it · wave: that batch's · counted: towards asking a person.
 Recovery = namedtuple("Recovery", "status play wave counted")
 
 

@@ -31,8 +31,7 @@ PRICES = {
 }
 #: An hour in the cache costs this many times the input; a web search this many USD.
 LONG_WRITE, SEARCH = 2.0, 0.01
-#: What follows a model's name where it was served in fast mode, and how many times as much that
-#: costs.
+#: What follows a model's name that was served in fast mode; how many times as much it costs.
 FAST = " fast"
 FASTER = {
     **dict.fromkeys(("claude-fable-5-2", "claude-mythos-5-2"), 2.0),

@@ -12,8 +12,7 @@ TYPE_CHECKING = False  # as in typing, whose import a hook would pay for each ti
 if TYPE_CHECKING:
     from .events import Amount, Count, Figures, Flag, StageName, Text
 
-#: Stops held on one and the same progress fingerprint before a loop counts as stalled (rule: Stop,
-#: row 7).
+#: Stops held on the same progress before a loop counts as stalled (rule: Stop, row 7).
 MAX_IDLE_STOPS = 3
 
 

@@ -16,8 +16,7 @@ if TYPE_CHECKING:
 MOST_TASKS, MOST_IN_WAVE = 25, 6
 #: Attempts of one task and depth of replanning before the next dearer way out (rule: Settings).
 MAX_STEP_ATTEMPTS, MAX_REPLAN_DEPTH, MAX_FIX_CYCLES = 3, 5, 3
-#: Scores from which work is approved, and from which it is revised within the same attempt (rule:
-#: Execution).
+#: Scores from which work is approved, and revised within the same attempt (rule: Execution).
 APPROVAL_THRESHOLD, REVISION_THRESHOLD = 70, 50
 #: What completes a task besides passing evidence: nothing, a review of its batch, a supervisor's
 #: score. What each of them does is a strategy of its own (core/steps/policies).
@@ -40,8 +39,7 @@ MAX_PLAN_REVISIONS = 3
 CONTINUE, LOWER, STOP = "continue", "lower", "stop"
 PLAN_REVIEW_FAILURES = (CONTINUE, LOWER, STOP)
 
-#: Of headless loops: the model of each role, and the one that it falls back to (rule: Two ways to
-#: run it).
+#: Of headless loops: the model of each role, and the one that it falls back to.
 MODELS = {
     "planner": ["sonnet", "haiku"],
     "coder": ["opus", "sonnet"],

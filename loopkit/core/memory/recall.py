@@ -19,8 +19,7 @@ SHOWN = 5
 FRESH = 30 * 86400
 #: From where on a discovery is sure, and a failure has come back.
 SURE, AGAIN = 0.8, 2
-#: What is as good as this share of the best match may come before it (fresh, sure, repeated); the
-#: rest comes after.
+#: What is as good as this share of the best match may come before it (fresh, sure, repeated).
 CLOSE = 0.25
 #: What a word counts in context, in applies_to and in body.
 _WEIGHTS = (3.0, 2.0, 0.5)
@@ -31,8 +30,7 @@ _DAMPED, _LENGTH, _LEAST = 1.2, 0.75, 1e-6
 LONGEST = 100_000
 
 #: A learning that was found. relevance: how well it fits, higher is better; at: POSIX seconds;
-#: sure, again: bool; place: where it stands among all, later is newer; what: whatever the caller
-#: keeps with it.
+#: sure, again: bool; place: where it stands among all, later is newer; what: the Learning.
 Match = namedtuple("Match", "relevance at sure again place what")
 
 _STOP = frozenset(
@@ -47,15 +45,13 @@ _STOP = frozenset(
 # Patterns as texts: compiling them costs more than a short text; most texts need only the first.
 _ASCII_WORD = "[a-z0-9]+"
 _ACCENTS = "[\u0300-\u036f]+"
-#: Marks that belong to a word though no letter: vowel signs of Hebrew, Arabic, the scripts of
-#: India, Thai, Lao, Burmese.
+#: Marks that belong to a word though no letter: vowel signs from Hebrew to Burmese.
 _MARKS = (
     "\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0900-\u0963\u0981-\u0983\u09bc-\u09e3\u0a01-\u0ddf"
     "\u0e31-\u0e4e\u0eb1-\u0ece\u102b-\u103e\u17b4-\u17d3"
 )
 _WORD = f"(?:[^\\W_]|[{_MARKS}])+"
-#: Letters of scripts that put no blanks between words, and those of Korean, which hangs its
-#: particles on them.
+#: Letters of scripts that put no blanks between words, and those of Korean.
 _UNSPACED = (
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff"
     "\U00020000-\U0003ffff]+"

@@ -8,8 +8,7 @@ from typing import NamedTuple
 from . import status
 from .definitions import VOTE
 
-#: What a strategy says of a stage: it is complete; it goes on; nothing can be done until somebody
-#: else acts.
+#: What a strategy says of a stage: it is complete; it goes on; somebody else has to act.
 COMPLETE, OPEN, WAITING = "complete", "open", status.WAITING
 
 

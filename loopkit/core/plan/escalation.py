@@ -68,8 +68,7 @@ def level(score: int | None, issues: int) -> str:
 
 # -- why a loop ends as impossible: goal, chain of tasks, attempts, last error, what was completed
 
-#: Characters of the goal, a subject, the last error, a reasoning at most; completed tasks that are
-#: named.
+#: Characters of the goal, a subject, the last error, a reasoning; completed tasks named.
 _GOAL, _SUBJECT, _ERROR, _REASONING, _NAMED = 200, 60, 300, 1000, 8
 
 

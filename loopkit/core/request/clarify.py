@@ -21,8 +21,7 @@ MOST_ECHO = 400
 #: The spec score from which a request is nearly explicit and gets a full order; its lists.
 ORDER_FROM = 8
 _ORDER = ("non_goals", "constraints", "acceptance", "stop_conditions")
-#: What a dimension may be scored at most while it rests on an assumption: explicit is what was
-#: said.
+#: What a dimension may be scored at most while it rests on an assumption.
 MOST_ASSUMED = 1
 
 

@@ -19,8 +19,7 @@ from ..journal.parts import Finding
 from ..journal.state import LoopState
 from ..memory import events
 
-#: Rounds in a row that count as a habit, growth of each in percent that counts, lines within which
-#: a place is the same one.
+#: Rounds in a row that count as a habit, growth of each in percent that counts, lines of one place.
 ROUNDS, GROWTH, NEAR = 3, 10, 5
 REVERSAL, CATEGORY, GROWING = KINDS = "reversal", "category", "growth"
 #: How a settled finding is marked: by a decision, or with the one that it repeats.

@@ -10,8 +10,7 @@ from ..evidence.changes import paths
 from ..journal.parts import Changed
 from ..journal.task import Task
 
-#: Commands that show what was changed, or search through it; words by which git only counts or
-#: names what it would show.
+#: Commands that show what was changed, or search through it; words by which git only counts.
 _SHOWS = re.compile(
     r"\bgit\b.*\b(?:diff|show|log\b.*\s(?:-p|--patch)|blame|grep|cat-file)\b|^\s*(?:grep|rg)\b"
 )
