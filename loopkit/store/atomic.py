@@ -119,7 +119,7 @@ def _bits(path: str) -> int | None:
 
 
 def is_draft(name: str) -> bool:
-    """Whether a name is that of a draft: `name.<pid>.tmp`, in a task list `N.json.tmp.<8 hex>`."""
+    """Whether a name is that of a draft: `name.<pid>.tmp`, the client's `N.json.tmp.<8 hex>`."""
     stem, _, ending = name.rpartition(".")
     if ending == "tmp":
         return stem.rpartition(".")[2].isdigit()

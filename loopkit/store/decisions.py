@@ -40,13 +40,14 @@ def text(row: dict, status: str = "") -> str:
     stands = "ANTI-PATTERN" if lesson else "DECISION"
     lines = [
         f"# {'Anti-Pattern' if lesson else 'Decision'} {_number(row)}: {_line(row, 'title')}",
-        f"**Date**: {_clean(str(row.get('at', ''))[:10])}",
+        f"**Date**: {prose.line(str(row.get('at', ''))[:10], 10)}",
         f"**Status**: {status or stands}",
     ]
     for key in ("source", "what", "why", "avoid") if lesson else _DECISION:
         if key == "alternatives":
             lines.append("**Alternatives Rejected**:")
-            lines += [f"- {_clean(text)}" for text in row.get(key, [])[:MOST_ALTERNATIVES]]
+            others = row.get(key, [])[:MOST_ALTERNATIVES]
+            lines += [f"- {prose.line(other, LONGEST)}" for other in others]
         else:
             head = "instead" if key == "avoid" else key.replace("_", " ")
             lines.append(f"**{head.title()}**: {_line(row, key)}")
@@ -54,16 +55,12 @@ def text(row: dict, status: str = "") -> str:
         older = ", ".join(f"{number:03d}" for number in row["supersedes"])
         lines.append(f"**Supersedes**: {older}")
     if row.get("files"):
-        lines.append(f"**Files**: {_clean(', '.join(row['files'][:MOST_FILES]))}")
+        lines.append(f"**Files**: {prose.line(', '.join(row['files'][:MOST_FILES]), LONGEST)}")
     return "\n".join(lines) + "\n"
 
 
 def _line(row: dict, key: str) -> str:
-    return _clean(str(row.get(key) or "none"))
-
-
-def _clean(words: object) -> str:
-    return prose.clean(" ".join(str(words).split()), LONGEST)
+    return prose.line(row.get(key) or "none", LONGEST)
 
 
 def write(

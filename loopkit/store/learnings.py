@@ -2,24 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable
 
+from ..core.journal import prose
+from ..core.journal.events import encoded
 from ..core.memory import learned, recall
 from ..core.memory.learned import Learning
-from . import atomic, origin, trust
+from . import atomic, origin, personal, trust
 from .origin import LEARNINGS, PROJECT, USER, Origin
-
-
-def user_dir(environment: dict) -> str:
-    """LOOPKIT_CONFIG_DIR, else `loopkit` in XDG_CONFIG_HOME, else in ~/.config."""
-    folder = environment.get("LOOPKIT_CONFIG_DIR")
-    if folder:
-        return os.path.abspath(folder)
-    home = environment.get("HOME") or os.path.expanduser("~")
-    base = environment.get("XDG_CONFIG_HOME") or os.path.join(home, ".config")
-    return os.path.join(base, "loopkit")
 
 
 def user_too(whose: Origin) -> bool:
@@ -42,7 +33,7 @@ def user_too(whose: Origin) -> bool:
 
 def named(path: str, bad: list[int]) -> str:
     """The note about all lines of a file that cannot be read."""
-    numbers = ", ".join(map(str, bad[:5])) + (f" and {len(bad) - 5} more" if len(bad) > 5 else "")
+    numbers = prose.few([*map(str, bad)], 5)
     lines, are = ("line", "is") if len(bad) == 1 else ("lines", "are")
     return f"{path}: {lines} {numbers} cannot be read and {are} left out"
 
@@ -96,21 +87,14 @@ def fitting(
 
 def path_of(root: str | None, environment: dict) -> str:
     """The file that learnings are added to: the project's, or the user's where `root` is None."""
-    return os.path.join(root or user_dir(environment), LEARNINGS)
+    return os.path.join(root or os.path.dirname(personal.path(environment)), LEARNINGS)
 
 
 def append(path: str, added: list[dict]) -> None:
     """Add rows as lines with one write; an unfinished last line stays a line of its own. The caller
     holds the lock. They are known as the person's own from then on, wherever the file goes. Raises
     OSError; what was written of them is then taken back."""
-    written = [_line(row) for row in added]
+    written = [encoded(row) + b"\n" for row in added]
     kind = origin.LEARNING
     trust.vouch(trust.OWN, [(origin.digest(kind, line), kind) for line in written])
     atomic.append(path, b"".join(written))
-
-
-def _line(row: dict) -> bytes:
-    try:
-        return (json.dumps(row, ensure_ascii=False) + "\n").encode()
-    except UnicodeEncodeError:
-        return (json.dumps(row) + "\n").encode()

@@ -14,6 +14,7 @@ import time
 from collections import namedtuple
 
 from ..core.journal import verdict
+from ..core.journal.events import encoded
 from . import atomic, place
 
 TYPE_CHECKING = False
@@ -271,18 +272,7 @@ def unlock(path: str) -> None:
 
 
 def _write(path: str, record: dict) -> None:
-    try:
-        text = json.dumps(record, ensure_ascii=False, indent=2).encode()
-    except UnicodeEncodeError:
-        text = json.dumps(record, indent=2).encode()
-    draft = f"{path}.tmp.{os.getpid():08x}"
-    try:
-        with open(draft, "wb") as file:
-            file.write(text)
-        os.replace(draft, path)
-    except OSError:
-        atomic.remove(draft)
-        raise
+    atomic.write(path, encoded(record, indent=2))
 
 
 def _wanted(task: Mirrored, old: dict | None, blocks: list, blocked_by: list) -> dict:

@@ -354,13 +354,6 @@ def test_the_users_own_learnings_are_read_where_the_project_says_so(
     assert len(fitting(tmp_path, LOOPKIT_CONFIG_DIR=str(mine))) == found
 
 
-def test_where_the_users_folder_is() -> None:
-    home = {"HOME": "/h"}
-    assert learnings.user_dir(home) == "/h/.config/loopkit"
-    assert learnings.user_dir({**home, "XDG_CONFIG_HOME": "/x"}) == "/x/loopkit"
-    assert learnings.user_dir({**home, "XDG_CONFIG_HOME": "/x", "LOOPKIT_CONFIG_DIR": "/c"}) == "/c"
-
-
 def test_the_projects_word_stands_where_the_user_has_the_same(tmp_path: Path) -> None:
     (tmp_path / "config.toml").write_text("[recall]\nuser = true\n")
     (tmp_path / "mine").mkdir()

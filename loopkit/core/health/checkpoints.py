@@ -268,9 +268,7 @@ def check_conflict(under_way: str | None, committed: list[str], force: bool) -> 
 
 def named(words: list[str], most: int = NAMED) -> str:
     """The first of a list in one line, and how many more there are."""
-    more = len(words) - most
-    shown = ", ".join(prose.clean(word, LONGEST_NAME) for word in words[:most])
-    return shown + (f" and {more} more" if more > 0 else "")
+    return prose.few(words, most, LONGEST_NAME)
 
 
 def reopened(state: LoopState, goal: Checkpoint) -> list[str]:

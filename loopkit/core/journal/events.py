@@ -347,10 +347,15 @@ class Table:
 def encode(event: Event) -> bytes:
     """The line of an event, newline included. Always UTF-8: lone surrogates are escaped."""
     record = {"v": VERSION, "at": event.at, "type": event.type, "by": event.by, "data": event.data}
+    return encoded(record, separators=(",", ":")) + b"\n"
+
+
+def encoded(value: object, **how: Any) -> bytes:
+    """JSON in readable UTF-8; what that does not know, lone surrogates, is escaped."""
     try:
-        return (json.dumps(record, ensure_ascii=False, separators=(",", ":")) + "\n").encode()
+        return json.dumps(value, ensure_ascii=False, **how).encode()
     except UnicodeEncodeError:
-        return (json.dumps(record, separators=(",", ":")) + "\n").encode()
+        return json.dumps(value, **how).encode()
 
 
 def _no_number(word: str) -> float:

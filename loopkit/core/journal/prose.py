@@ -3,6 +3,10 @@ ours; names of loop folders."""
 
 from __future__ import annotations
 
+TYPE_CHECKING = False  # as in typing, whose import a hook would pay for each time
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 #: What stands behind a `<` that begins no tag; nothing does so too.
 _NO_TAG = ("", *" \t\n0123456789=-")
 
@@ -35,11 +39,23 @@ def clean(text: str, most: int) -> str:
     become spaces, at most `most` characters, whole words alone."""
     if not text[: most + 1].isprintable():
         text = plain(text[: 20 * most + 200])
-    line = "".join(letter if letter.isprintable() else " " for letter in text[: most + 1])
-    if len(line) <= most:
-        return line
-    head, _, word = line[:most].rpartition(" ")
-    return (head if head.strip() and len(word) <= _WORD else line[: most - 1]) + "…"
+    shown = "".join(letter if letter.isprintable() else " " for letter in text[: most + 1])
+    if len(shown) <= most:
+        return shown
+    head, _, word = shown[:most].rpartition(" ")
+    return (head if head.strip() and len(word) <= _WORD else shown[: most - 1]) + "…"
+
+
+def line(words: object, most: int) -> str:
+    """Somebody's words on one line, at most `most` characters, without white space that says
+    nothing."""
+    return clean(" ".join(str(words).split()), most)
+
+
+def few(rows: Sequence[str], most: int, longest: int = 300) -> str:
+    """`a, b and 3 more`: the first of some words on one line, at most `longest` characters each."""
+    more = f" and {len(rows) - most} more" if len(rows) > most else ""
+    return ", ".join(clean(row, longest) for row in rows[:most]) + more
 
 
 def last(text: str, most: int) -> str:
@@ -53,8 +69,8 @@ def last(text: str, most: int) -> str:
 
 def short(text: str, most: int) -> str:
     """The same without white space that says nothing, and without a comma before the cut."""
-    line = clean(" ".join(text[: 4 * most].split()), most)
-    return line[:-1].rstrip(" ,;:.") + "…" if line.endswith("…") else line
+    cut = line(text[: 4 * most], most)
+    return cut[:-1].rstrip(" ,;:.") + "…" if cut.endswith("…") else cut
 
 
 def untagged(text: str) -> str:

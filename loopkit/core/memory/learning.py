@@ -24,7 +24,7 @@ def proposed(state: LoopState, events: Iterable[Event], masked: Callable[[str], 
     events: the loop's journal, for what the state has forgotten · masked: a text without what looks
     like a credential.
     """
-    request = _one_line(state.text, learned.TITLE)
+    request = prose.line(state.text, learned.TITLE)
     rows = [
         *_failures(state, request),
         *_proofs(state, request),
@@ -44,13 +44,12 @@ def _failures(state: LoopState, request: str) -> list[dict]:
     met = [task for task in state.tasks.values() if task.history]
     for task in sorted(met, key=lambda task: task.status != tasks.COMPLETED):
         panel: dict = next((row for row in state.panels[::-1] if row.get("task") == task.id), {})
-        context = f"{_one_line(task.subject, learned.TITLE)} (in: {request})"
-        consensus = _one_line(panel.get("consensus"), PROPOSED)
+        context = f"{prose.line(task.subject, learned.TITLE)} (in: {request})"
+        consensus = prose.line(panel.get("consensus") or "", PROPOSED)
         done = task.status == tasks.COMPLETED
         line = error_line(task.history[-1]["error"])
-        causes = dict.fromkeys(
-            filter(None, (_one_line(row.get("diagnosis"), 150) for row in panel.get("experts", [])))
-        )
+        said = (prose.line(row.get("diagnosis") or "", 150) for row in panel.get("experts", []))
+        causes = dict.fromkeys(filter(None, said))
         split = any(row.parent == task.id for row in state.tasks.values())
         way = consensus or ("split it into smaller tasks" if split else "")
         if done and not way and not causes:
@@ -81,9 +80,9 @@ def _proofs(state: LoopState, request: str) -> Iterator[dict]:
         later = (*task.checks_before[1:], task.verify)
         rows += [(task.subject, *pair, "") for pair in zip(task.checks_before, later, strict=False)]
     for what, old, new, why in rows:
-        context = f"{_one_line(what, learned.TITLE)} (in: {request})"
-        said = _one_line(f"its check `{old}` did not show it", PROPOSED)
-        yield _failure(context, said, _one_line(why, PROPOSED), _one_line(new, PROPOSED))
+        context = f"{prose.line(what, learned.TITLE)} (in: {request})"
+        said = prose.line(f"its check `{old}` did not show it", PROPOSED)
+        yield _failure(context, said, prose.line(why, PROPOSED), prose.line(new, PROPOSED))
 
 
 def _discovery(context: str, text: str, confidence: float, applies_to: str) -> dict:
@@ -93,7 +92,7 @@ def _discovery(context: str, text: str, confidence: float, applies_to: str) -> d
 
 def _constraints(state: LoopState, request: str, events: Iterable[Event]) -> Iterator[dict]:
     def constraint(text: str, source: str, permanent: bool) -> dict:
-        texts = {"constraint": _one_line(text, PROPOSED), "source": _one_line(source, PROPOSED)}
+        texts = {"constraint": prose.line(text, PROPOSED), "source": prose.line(source, PROPOSED)}
         row = {"kind": learned.CONSTRAINT, "context": request}
         return {**row, **texts, "permanent": permanent}
 
@@ -131,10 +130,10 @@ def _decisions(state: LoopState) -> Iterator[dict]:
     this loop only; what was decided on purpose is found again by its file."""
     for row in state.decisions:
         title = row.get("title")
-        choice = _one_line(row.get("choice") or title, PROPOSED)
+        choice = prose.line(row.get("choice") or title, PROPOSED)
         if choice and row.get("kind") not in ("category", "growth", "choice"):
-            context = _one_line(row.get("context") or title, PROPOSED)
-            yield _discovery(context, choice, 0.7, _one_line(title, learned.TITLE))
+            context = prose.line(row.get("context") or title, PROPOSED)
+            yield _discovery(context, choice, 0.7, prose.line(title or "", learned.TITLE))
 
 
 #: How the journal says that a check could not start.
@@ -174,12 +173,8 @@ def _outcome(state: LoopState, request: str) -> list[dict]:
 
 def error_line(error: str) -> str:
     """The line by which an error is known again, or empty where nothing was told."""
-    line = _one_line(signature.line_of(error), PROPOSED)
+    line = prose.line(signature.line_of(error), PROPOSED)
     return "" if line == "no error given" else line
-
-
-def _one_line(text: object, most: int) -> str:
-    return prose.clean(" ".join(str(text or "").split()), most)
 
 
 # -- showing

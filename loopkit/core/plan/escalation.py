@@ -72,13 +72,9 @@ def level(score: int | None, issues: int) -> str:
 _GOAL, _SUBJECT, _ERROR, _REASONING, _NAMED = 200, 60, 300, 1000, 8
 
 
-def _line(text: str, most: int) -> str:
-    return prose.clean(" ".join(text.split()), most)
-
-
 def _goal(state: LoopState) -> str:
     """What a loop is for, in one line: the echo of the clarified request, else its text."""
-    return _line((state.clarified or {}).get("echo") or state.text, _GOAL)
+    return prose.line((state.clarified or {}).get("echo") or state.text, _GOAL)
 
 
 def task_ended(
@@ -94,10 +90,10 @@ def task_ended(
     ancestor: Task | None = task
     while ancestor is not None:
         tried = prose.count(attempts if ancestor is task else ancestor.attempts, "attempt")
-        chain.insert(0, f"{ancestor.id} {_line(ancestor.subject, _SUBJECT)} ({tried})")
+        chain.insert(0, f"{ancestor.id} {prose.line(ancestor.subject, _SUBJECT)} ({tried})")
         ancestor = state.tasks.get(ancestor.parent or "")
-    last = f"last error: {_line(error[-_ERROR:], _ERROR)}"
-    diagnosis = [f"diagnosis: {_line(reasoning, _REASONING)}"] if reasoning.strip() else []
+    last = f"last error: {prose.line(error[-_ERROR:], _ERROR)}"
+    diagnosis = [f"diagnosis: {prose.line(reasoning, _REASONING)}"] if reasoning.strip() else []
     named = _named("blockers: ", blockers, 2 * _SUBJECT)
     chained = " → ".join(chain)
     return "; ".join(
@@ -111,21 +107,18 @@ def goal_ended(state: LoopState, score: int | None, feedback: str, missing: Iter
     parts = [
         f"goal: {_goal(state)}",
         f"{judged} after {prose.count(state.supervision.revisions, 'plan revision')}",
-        f"feedback: {_line(feedback, _REASONING)}",
+        f"feedback: {prose.line(feedback, _REASONING)}",
     ]
     return "; ".join([*parts, *_named("missing: ", missing, _SUBJECT), _completed(state)])
 
 
 def _named(label: str, texts: Iterable[str], most: int) -> list[str]:
-    rows = [_line(text, most) for text in texts]
+    rows = [prose.line(text, most) for text in texts]
     return [label + ", ".join(rows[:_NAMED])] if rows else []
 
 
 def _completed(state: LoopState) -> str:
     done = [task for task in state.tasks.values() if task.status == tasks.COMPLETED]
     text = f"{len(done)} of {len(state.tasks)} tasks were completed"
-    if not done:
-        return text
-    named = [f"{task.id} {_line(task.subject, _SUBJECT)}" for task in done[:_NAMED]]
-    more = f" and {len(done) - _NAMED} more" if len(done) > _NAMED else ""
-    return f"{text}: " + ", ".join(named) + more
+    named = [f"{task.id} {prose.line(task.subject, _SUBJECT)}" for task in done]
+    return f"{text}: {prose.few(named, _NAMED)}" if done else text

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 HEARTBEAT = 120
 #: Brings the next result into the project's own tree; says so where there is none.
 MERGE = "loopkit wave merge"
-#: Paths that a line names at the most, characters of one.
-NAMED, LONGEST_NAME = 10, 300
+#: Paths that a line names at the most.
+NAMED = 10
 
 
 def find(state: LoopState, task_id: str) -> Task:
@@ -296,8 +296,7 @@ def merged(row: Row, files: list[str], tree: str) -> list[Change]:
 
 def named_paths(paths: list[str]) -> str:
     """A few paths for one line; a name may hold anything."""
-    more = f", and {len(paths) - NAMED} more" if len(paths) > NAMED else ""
-    return ", ".join(prose.clean(path, LONGEST_NAME) for path in paths[:NAMED]) + more
+    return prose.few(paths, NAMED)
 
 
 def worktree_in_use(state: LoopState, path: str, age: float, alive: bool) -> bool:

@@ -160,19 +160,18 @@ def _decision(state: LoopState, row: dict, earlier: list[Finding], grown: bool) 
 
 def _made(kind: str, row: dict, about: str, why_not: str, **texts: object) -> dict:
     return {
-        "title": _line(f"Settled once: {about}", 80),
-        "alternatives": [_line(f"{row['guidance'] or row['issue']}: {why_not}")],
+        "title": prose.line(f"Settled once: {about}", 80),
+        "alternatives": [prose.line(f"{row['guidance'] or row['issue']}: {why_not}", _LONGEST)],
         "depends_on": "none",
         "invalidated_if": _CHANGES_THE_OUTCOME,
         "source": "review",
         "kind": kind,
         "findings": [row["id"]],
-        **{name: _line(text) if isinstance(text, str) else text for name, text in texts.items()},
+        **{
+            name: prose.line(text, _LONGEST) if isinstance(text, str) else text
+            for name, text in texts.items()
+        },
     }
-
-
-def _line(text: str, most: int = _LONGEST) -> str:
-    return prose.clean(" ".join(text.split()), most)
 
 
 def _reversal(state: LoopState, row: dict, old: Finding, how: str) -> dict:

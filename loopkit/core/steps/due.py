@@ -247,9 +247,8 @@ def waits(state: LoopState) -> str | None:
         return None
     if steps[0].kind == kinds.RESOLVE and state.session.unattended:
         return None
-    subject = ", ".join(str(one.subject) for one in steps[:5])
-    subject += f" and {len(steps) - 5} more" if len(steps) > 5 else ""
-    return _WAITS[steps[0].kind].format(subject=subject)
+    subjects = [str(one.subject) for one in steps]
+    return _WAITS[steps[0].kind].format(subject=prose.few(subjects, 5))
 
 
 #: Kinds of steps that are the person's decision and no work, with the words for them.
