@@ -238,10 +238,3 @@ def seal_broken(token: str, ledger: str) -> bool:
     with atomic.opened(ledger, journal.LARGEST) as file:
         raw = file.read(sealed[0])
     return len(raw) < sealed[0] or _digest(raw.splitlines(keepends=True)) != sealed[1]
-
-
-def forget_seal(token: str) -> None:
-    """Forget the seal of a loop that is deleted."""
-    if trust.is_token(token):
-        atomic.remove(_seal_path(token))
-        atomic.remove(_vouched_path(token))

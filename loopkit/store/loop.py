@@ -129,9 +129,23 @@ def unwritable(path: str, error: OSError) -> Damaged:
     )
 
 
-def unreadable(error: OSError) -> Damaged:
-    """The fault of a file that is there and cannot be read."""
-    return Damaged(f"cannot read {error.filename}: {error.strerror}", "give read access")
+@contextlib.contextmanager
+def writes(path: str) -> Iterator[None]:
+    """Writes to `path`, of which one that fails is told as Damaged."""
+    try:
+        yield
+    except OSError as error:
+        raise unwritable(path, error) from None
+
+
+@contextlib.contextmanager
+def reads() -> Iterator[None]:
+    """Reading files, of which one that is there and cannot be read is told as Damaged."""
+    try:
+        yield
+    except OSError as error:
+        what = f"cannot read {error.filename}: {error.strerror}"
+        raise Damaged(what, "give read access") from None
 
 
 class Loop:
@@ -165,10 +179,8 @@ class Loop:
     @classmethod
     def _of_journals(cls, root: str) -> Loop | None:
         """The same by the journals alone; nothing is written."""
-        try:
+        with reads():
             name = loops.active(root)
-        except OSError as error:
-            raise unreadable(error) from None
         if name is None:
             damaged = loops.names(root)
             return cls(root, damaged[-1]) if damaged else None  # says what is wrong with it
@@ -183,11 +195,9 @@ class Loop:
     def _of_snapshot(cls, root: str, known: Loop | None) -> Loop | None:
         """The loop that the snapshot names, unless that is untrusted or an old copy."""
         snapshot = loops.read_snapshot(root)
-        try:
+        with reads():
             if snapshot is None or not loops.vouched(root, snapshot):
                 return None
-        except OSError as error:
-            raise unreadable(error) from None
         name = snapshot["loop"]
         if loops.is_loop(root, name):
             if known is not None and (known.root, known.name) == (root, name):
@@ -268,10 +278,8 @@ class Loop:
         if not changes:
             return
         events = _events(changes, by)
-        try:
+        with writes(self.path):
             journal.append(self.path, LOOP, events)
-        except OSError as error:
-            raise unwritable(self.path, error) from None
         try:
             self.refresh()
         except Damaged as error:
@@ -282,10 +290,9 @@ class Loop:
     @property
     def ours(self) -> bool:
         """Whether it was started or adopted by this person; one that was not does nothing."""
-        try:
-            return trust.known(self.root, self.name, self.state.session.token)
-        except OSError as error:
-            raise unreadable(error) from None
+        with reads():
+            known = trust.known(self.root, self.name, self.state.session.token)
+        return known
 
     def write_snapshot(self) -> None:
         """The snapshot; it is derived, so a failure to write it loses nothing and is not raised."""
@@ -353,7 +360,7 @@ def clean_up(root: str) -> None:
 
 def prepare(root: str) -> None:
     """Make `.loop/` with its ignore file. Raises Damaged."""
-    try:
+    with writes(root):
         atomic.check_inside(os.path.dirname(root), root)
         os.makedirs(root, exist_ok=True)
         ignore = os.path.join(root, ".gitignore")
@@ -361,27 +368,23 @@ def prepare(root: str) -> None:
             atomic.write(ignore, IGNORED.encode())
         elif not os.path.isfile(ignore):  # git would wait for a pipe
             raise OSError(errno.EINVAL, "it is no file", ignore)
-    except OSError as error:
-        raise unwritable(root, error) from None
 
 
 def archive(root: str, name: str, purge: bool) -> str:
     """Put a loop away, or delete it but for its number; where it is now. Raises Damaged."""
     import shutil
 
-    source = os.path.join(root, name)
-    try:
+    source, target = (os.path.join(root, *path) for path in ((name,), ("archive", name)))
+    with writes(root):
         with contextlib.suppress(FileNotFoundError):
             os.unlink(os.path.join(root, loops.SNAPSHOT))
-        target = os.path.join(root, "archive", name)
         os.makedirs(os.path.dirname(target), exist_ok=True)
         atomic.check_inside(root, target)
         atomic.check_inside(root, source)
         if purge:
-            atomic.write(target + ".purged", b"")
+            target += ".purged"
+            atomic.write(target, b"")
             shutil.rmtree(source)
-            return target + ".purged"
-        os.rename(source, target)
-        return target
-    except OSError as error:
-        raise unwritable(root, error) from None
+        else:
+            os.rename(source, target)
+    return target

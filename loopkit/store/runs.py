@@ -37,12 +37,9 @@ def folder(root: str, session: str) -> str:
 
 def names(root: str) -> list[str]:
     """The sessions there are, in order. Raises Damaged."""
-    try:
+    found: list[str] = []
+    with loop.reads(), contextlib.suppress(FileNotFoundError, NotADirectoryError):
         found = os.listdir(os.path.join(root, FOLDER))
-    except (FileNotFoundError, NotADirectoryError):
-        return []
-    except OSError as error:
-        raise loop.unreadable(error) from None
     return sorted(name for name in found if is_name(name) and _is_run(root, name))
 
 
@@ -54,11 +51,9 @@ def _is_run(root: str, session: str) -> bool:
 def guarded(root: str) -> Iterator[None]:
     """Hold the lock under which a run's own lock changes. Raises Damaged, Refused."""
     runs = os.path.join(root, FOLDER)
-    try:
+    with loop.writes(runs):
         atomic.check_inside(root, runs)
         os.makedirs(runs, exist_ok=True)
-    except OSError as error:
-        raise loop.unwritable(runs, error) from None
     with loop.locked(runs, _GUARD):
         yield
 
@@ -87,10 +82,8 @@ class Run:
 
     def refresh(self) -> None:
         """Take in what was appended since. Raises Damaged."""
-        try:
+        with loop.reads():
             tail = journal.read(self.path, RUN, self.offset)
-        except OSError as error:
-            raise loop.unreadable(error) from None
         if tail is None:
             self.state, self.offset = RunState(self.session), 0
             return self.refresh()
@@ -116,27 +109,28 @@ class Run:
     @property
     def ours(self) -> bool:
         """Whether it was started by this person. Raises Damaged."""
-        try:
-            return trust.known(self.root, self.name, self.state.token)
-        except OSError as error:
-            raise loop.unreadable(error) from None
+        with loop.reads():
+            known = trust.known(self.root, self.name, self.state.token)
+        return known
 
     def record(self, changes: list[Change], sync: bool = True) -> None:
         """Append events, fold them, write state.json. Raises Damaged."""
         now = clock.stamp(time.time())
-        by = f"run:{self.session}"
-        rows = [Event(kind, data, now, by) for kind, data in changes]
-        try:
+        rows = [Event(kind, data, now, f"run:{self.session}") for kind, data in changes]
+        with self._writes(self.path):
             self.offset = journal.append(self.path, RUN, rows, sync)
-        except OSError as error:
-            raise self._unwritable(self.path, error) from None
         for row in rows:
             RUN.apply(self.state, row)
         self.write_state()
 
-    def _unwritable(self, path: str, error: OSError) -> Damaged:
-        self.fault = loop.unwritable(path, error)
-        return self.fault
+    @contextlib.contextmanager
+    def _writes(self, path: str) -> Iterator[None]:
+        try:
+            with loop.writes(path):
+                yield
+        except Damaged as fault:
+            self.fault = fault
+            raise
 
     def write_state(self) -> None:
         """Write state.json; it is derived, so that a failure loses nothing and is not raised."""
@@ -159,10 +153,8 @@ class Run:
 
     def note(self, text: str) -> None:
         """Append to the progress file. Raises Damaged."""
-        try:
+        with self._writes(self.progress):
             atomic.append(self.progress, text.encode("utf-8", "replace"), sync=False)
-        except OSError as error:
-            raise self._unwritable(self.progress, error) from None
 
     def progress_size(self) -> int:
         """Bytes of the progress file."""
@@ -190,28 +182,21 @@ class Run:
     def prepare_stage(self, index: int) -> None:
         """Make a stage's folder. Raises Damaged."""
         path = os.path.join(self.stage_folder(index), "log")
-        try:
+        with self._writes(path):
             atomic.check_inside(self.root, path)
             os.makedirs(path, exist_ok=True)
-        except OSError as error:
-            raise self._unwritable(path, error) from None
 
     def put_aside(self, path: str) -> None:
         """Keep the result of an attempt that did not count out of the way. Raises Damaged."""
-        try:
+        with self._writes(path):
             if os.path.lexists(path):
                 os.replace(path, path + ".before")
-        except OSError as error:
-            raise self._unwritable(path, error) from None
 
     def keep_result(self, path: str, text: str) -> None:
         """Write an agent's final message as its result, unless it wrote one. Raises Damaged."""
-        if os.path.lexists(path):
-            return
-        try:
-            atomic.write(path, text.encode("utf-8", "replace"))
-        except OSError as error:
-            raise self._unwritable(path, error) from None
+        with self._writes(path):
+            if not os.path.lexists(path):
+                atomic.write(path, text.encode("utf-8", "replace"))
 
     def results(self, index: int) -> list[tuple[str, str]]:
         """(path, text) of a stage's results that can be read, in the order of its runs."""
@@ -238,14 +223,12 @@ def create(root: str, session: str, start: dict, progress: str) -> Run:
     run = Run(root, session)
     token = trust.new_token()
     event = Event("run_started", {**start, "token": token}, clock.stamp(time.time()), "person")
-    try:
+    with loop.writes(run.folder):
         atomic.check_inside(root, run.folder)
         os.makedirs(run.folder, exist_ok=True)
         trust.remember(root, run.name, token)
         journal.create(run.path, RUN, [event])
         atomic.write(run.progress, progress.encode("utf-8", "replace"))
-    except OSError as error:
-        raise loop.unwritable(run.folder, error) from None
     run.refresh()
     run.write_state()
     return run
@@ -256,7 +239,7 @@ def archive(root: str, session: str) -> str:
     source = folder(root, session)
     where = os.path.join(root, "archive", FOLDER)
     stamp = clock.stamp(time.time()).replace(":", "").replace("-", "")
-    try:
+    with loop.writes(source):
         atomic.check_inside(root, os.path.join(where, session))
         atomic.check_inside(root, source)
         os.makedirs(where, exist_ok=True)
@@ -264,8 +247,6 @@ def archive(root: str, session: str) -> str:
         while os.path.lexists(target := os.path.join(where, f"{session}-{stamp}-{number}")):
             number += 1
         os.rename(source, target)
-    except OSError as error:
-        raise loop.unwritable(source, error) from None
     return target
 
 
@@ -274,11 +255,6 @@ def tidy(run: Run) -> None:
     it, no lock. The caller holds the guard, and nobody is at work."""
     run.write_state()
     atomic.remove(os.path.join(run.folder, LOCK))
-
-
-def clear_requests(run: Run) -> None:
-    """Forget what was asked of the process before."""
-    atomic.remove(os.path.join(run.folder, PAUSE))
 
 
 # -- who is at work
@@ -368,12 +344,10 @@ class Lock:
     def take(self) -> None:
         """Create it, in place of one that counts for nothing any more. The caller holds the guard
         and has looked. Raises Damaged."""
-        try:
+        with loop.writes(self.path):
             atomic.remove(self.path)
             if not atomic.create(self.path, self._text()):
                 raise Refused(f"run {self.session} is held by another process", "look again")
-        except OSError as error:
-            raise loop.unwritable(self.path, error) from None
 
     def begin(self) -> None:
         """Let the heart beat."""

@@ -116,7 +116,7 @@ def _take_now(workspace: Workspace, found: Ready, asked: Asked) -> Taken | dict:
     if seen.what == status.GO_ON:
         assert before is not None
         _check_goes_on(before, found, asked)
-        runs.clear_requests(before)
+        atomic.remove(os.path.join(before.folder, runs.PAUSE))  # asked of the process before
         sweep(before)
         before.record([("run_resumed", _row(found, asked, before))])
         opened = before
