@@ -130,16 +130,18 @@ def in_role(step: Step, text: str) -> str:
 class Driver(drive.Driver):
     """The active loop, one agent at a time: they share a tree. What is a person's stays theirs: the
     loop is paused there. What was asked and answered lies in the loop's folder as ever. words: what
-    is made of the prompt of a step."""
+    is made of the prompt of a step · clock: seconds of work, which the loop's limit on time counts.
+    """
 
     def __init__(
         self,
         note: Callable[[str], None],
         agents: Agents,
         words: Callable[[Step, str], str] = _as_it_is,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         super().__init__(note)
-        self.agents, self.words = agents, words
+        self.agents, self.words, self.clock = agents, words, clock
         self._asked: dict[Step, tuple[str, float]] = {}
         self._again: set[Step] = set()
 
@@ -192,7 +194,7 @@ class Driver(drive.Driver):
         changes = self._dispatched(loop, step)
         if changes:
             workspace.change(loop, lambda state: changes)
-        self._asked[step] = name, time.monotonic()
+        self._asked[step] = name, self.clock()
         text = f"{prompts.token(name)}\n\n{told}"
         limit = _LONG if step.kind in _CHANGING else _SHORT
         return {
@@ -214,13 +216,13 @@ class Driver(drive.Driver):
     def ended(self, step: Step, answer: Answer) -> None:
         """Keep what an agent answered, and what it cost, whatever came of it."""
         workspace, loop = self._open()
-        name, began = self._asked.pop(step, ("", time.monotonic()))
+        name, began = self._asked.pop(step, ("", self.clock()))
         row = {
             "usd": answer.cost if answer.cost is not None and answer.cost >= 0 else None,
             "step": kinds.key(step),
             "outcome": answer.outcome,
             "session": answer.session,
-            "seconds": time.monotonic() - began,
+            "seconds": self.clock() - began,
         }
         changes: list[Change] = [("agent_ended", row)]
         path = self._transcript(workspace, answer)

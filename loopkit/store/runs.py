@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import os
 import platform
 import re
@@ -70,6 +71,8 @@ class Run:
         self.offset = 0
         self.damaged: list[int] = []
         self.fault: Damaged | None = None
+        self._began, self._waited = time.monotonic(), 0.0
+        self._waits: float | None = None
 
     @classmethod
     def open(cls, root: str, session: str) -> Run | None:
@@ -138,9 +141,26 @@ class Run:
         with contextlib.suppress(OSError):
             atomic.write(os.path.join(self.folder, STATE), text.encode("utf-8", "replace"))
 
+    @property
+    def elapsed(self) -> float:
+        """Seconds since this process began with it; those in which an agent waited are none."""
+        now = time.monotonic()
+        waits = 0.0 if self._waits is None else now - self._waits
+        return now - self._began - self._waited - waits
+
+    @property
+    def left(self) -> float:
+        """Seconds that its limit on time leaves."""
+        most = self.state.limits.seconds
+        return math.inf if most is None else max(0.0, most - self.state.base - self.elapsed)
+
     def waiting(self, until: float | None) -> None:
         """Note until when an agent waits for a usage limit's reset; None: no longer. Called from
         the agent's thread, while nothing else is written."""
+        now = time.monotonic()
+        if self._waits is not None:
+            self._waited += now - self._waits
+        self._waits = None if until is None else now
         with contextlib.suppress(Damaged):
             self.record([("wait_begun", {"until": until})], sync=False)
 

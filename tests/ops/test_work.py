@@ -20,6 +20,7 @@ from loopkit.core.pipeline import status
 from loopkit.engine import process
 from loopkit.engine import run as runner
 from loopkit.engine.agents import INTERRUPTED, Answer
+from loopkit.engine.agents.patient import Patient
 from loopkit.engine.agents.script import Script
 from loopkit.ops import advance, resume, taskfile
 from loopkit.ops import start as starting
@@ -665,7 +666,7 @@ def test_a_limit_within_an_iteration_asks_no_further_agent_and_loses_no_cost(
     given = {"seconds": 7200.0} if kind == "time" else {"usd": 0.2}
     with monkeypatch.context() as patch:
         if kind == "time":
-            also(patch, lambda: patch.setattr(on_loop.Driver, "elapsed", 7200.0))
+            also(patch, lambda: patch.setattr(Run, "elapsed", 7200.0))
         over = work.go("looper", goal="write a word", approval="supervisor", **given)
     reason = {"time": "max_duration", "usd": "max_cost"}[kind]
     assert (over.code, over.data["completion_reason"]) == (75, reason), over.text
@@ -690,3 +691,24 @@ def test_a_loop_that_is_taken_away_ends_the_run_and_what_was_spent_counts(
     assert over.data["spent"]["usd"] == pytest.approx(0.25) and over.data["history"] == []
     state = work.project.snapshot
     assert (state["status"], state["owner"]["session_id"]) == ("running", S1)
+
+
+def test_waiting_for_a_usage_limit_takes_no_time_of_run_and_loop(
+    work: Work, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    later = [0.0]
+    real = time.monotonic
+    monkeypatch.setattr(time, "monotonic", lambda: real() + later[0])
+
+    def waited(self: Any, *given: Any) -> bool:
+        later[0] += 5000
+        return True
+
+    monkeypatch.setattr(Patient, "_count_down", waited)
+    limit = {"outcome": "limit", "error": "limit", "until": time.time() + 5000}
+    work.steps["implementation T-001"] = [limit, *work.steps["implementation T-001"]]
+    work.steps["implementation T-002"] = [limit, *work.steps["implementation T-002"]]
+    over = work.go(seconds=7200.0)
+    assert (over.code, over.data["status"]) == (0, "completed"), over.text
+    assert over.data["spent"]["seconds"] < 5000 < later[0]
+    assert work.project.snapshot["spent"]["seconds"] < 5000

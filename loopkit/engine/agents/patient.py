@@ -35,17 +35,18 @@ _DAY, _SLACK = 86400.0, 3700.0
 class Patient:
     """Runs prompts with `agent`; from the second try again on with `fallback`, where there is one.
 
-    end: seconds since 1970 after which nothing more is waited for; a limit that lasts longer is the
-    answer · told: gets a line about each try and a countdown · waiting: gets the time until which
-    it waits, and None afterwards. clock, pause and chance stand for the wall clock, a wait that
-    tells whether it was interrupted, and a number from 0 to 1.
+    end: gives seconds since 1970 after which nothing more is waited for, asked where nobody waits
+    yet, so that waiting takes no time away; a limit that lasts longer is the answer · told: gets a
+    line about each try and a countdown · waiting: gets the time until which it waits, and None
+    afterwards. clock, pause and chance stand for the wall clock, a wait that tells whether it was
+    interrupted, and a number from 0 to 1.
     """
 
     def __init__(
         self,
         agent: Agent,
         fallback: Agent | None = None,
-        end: float | None = None,
+        end: Callable[[], float] = lambda: math.inf,
         told: Callable[[str], None] = unheard,
         waiting: Callable[[float | None], object] = lambda until: None,
         clock: Callable[[], float] = time.time,
@@ -58,6 +59,7 @@ class Patient:
         self.pause = pause or self.stop.wait
         self.lock = threading.Lock()
         self.hits = 0  # limits in a row, of all runs together
+        self.last = math.inf  # until when these are waited for
         self.opens = 0.0  # until when nothing is begun
         self.stated = 0.0  # the last reset that was waited for
 
@@ -95,13 +97,14 @@ class Patient:
         """When to try again; None: this is the answer."""
         now = self.clock()
         if answer.outcome == LIMIT:
-            until = self._reset(answer.until, now)
+            self.last = self.last if self.hits else self.end()
+            until, last = self._reset(answer.until, now), self.last
         elif answer.outcome == TRANSIENT and failures <= RETRIES:
-            until = now + 2 ** (failures - 1) * (0.5 + self.chance() / 2)
+            until, last = now + 2 ** (failures - 1) * (0.5 + self.chance() / 2), self.end()
         else:
             self.hits = 0
             return None
-        return None if self.end is not None and until > self.end else until
+        return None if until > last else until
 
     def _reset(self, stated: float | None, now: float) -> float:
         with self.lock:

@@ -4,7 +4,6 @@ told, what came of it."""
 from __future__ import annotations
 
 import json
-import math
 import os
 import threading
 import time
@@ -65,7 +64,6 @@ class Driver:
         self.workspace, self.run, self.pipeline = workspace, run, pipeline
         self.agents = [agent(entry) for entry in pipeline.entries]
         self.strategies = [completions.made(one.stage.completion) for one in pipeline.entries]
-        self.began = time.monotonic()
         self.stop: Stop | None = None
         self.woken = threading.Event()
         self.tested, self.ran = False, False
@@ -85,11 +83,6 @@ class Driver:
         """Whether another process works on this run."""
         return self.stop is not None and self.stop.lost
 
-    @property
-    def elapsed(self) -> float:
-        """Seconds since this start."""
-        return time.monotonic() - self.began
-
     # -- the runner's questions
 
     def who(self, step: Step) -> str:
@@ -105,7 +98,7 @@ class Driver:
             self.stop = Stop(status.ASKED)
         if state.status == status.RUNNING and self.stop is not None:
             self.end(status.PAUSED, self.stop.reason)
-        step = due.due(state, self.elapsed, self.tested)
+        step = due.due(state, self.run.elapsed, self.tested)
         return [] if step is None else [step]
 
     def _asked_to_pause(self) -> bool:
@@ -119,7 +112,7 @@ class Driver:
             elif step.kind == due.TEST:
                 yield from self._test(step)
             elif step.kind == due.CAP:
-                self.end(status.LIMIT, due.reached(self.run.state, self.elapsed))
+                self.end(status.LIMIT, due.reached(self.run.state, self.run.elapsed))
             else:
                 self.end(*self._outcome())
         except LoopError as error:
@@ -138,7 +131,7 @@ class Driver:
         Damaged."""
         row: dict[str, Any] = {"status": how, "reason": reason, "error": prose.clean(error, 2000)}
         row |= {"needs": list(needs)} if needs else {}
-        self.run.record([("run_ended", {**row, "elapsed": round(self.elapsed, 3)})])
+        self.run.record([("run_ended", {**row, "elapsed": round(self.run.elapsed, 3)})])
 
     # -- stages
 
@@ -242,14 +235,9 @@ class Driver:
         state = self.run.state
         return None if state.limits.usd is None else max(0.01, state.limits.usd - state.usd)
 
-    def _left_seconds(self) -> float:
-        state = self.run.state
-        most = state.limits.seconds
-        return math.inf if most is None else max(0.0, most - state.base - self.elapsed)
-
     def _deadlines(self, entry: Entry) -> Deadlines:
         limits = Deadlines(*entry.stage.timeouts)
-        return limits._replace(total=min(limits.total, max(1.0, self._left_seconds())))
+        return limits._replace(total=min(limits.total, max(1.0, self.run.left)))
 
     def take(self, step: Step, answer: Answer) -> Iterator[Recorded]:
         """Record what came of an iteration, in this order: its result, the state, the notes for the
@@ -281,7 +269,7 @@ class Driver:
         try:
             row = self._row(view, iteration, answer)
         except LoopError as error:
-            row = _iteration(view, iteration, answer, False, self.elapsed)
+            row = _iteration(view, iteration, answer, False, self.run.elapsed)
             row["error"] = prose.clean(str(error), 2000)
         self.run.record([("iteration_ended", row)])
         self._note(view, iteration, answer, row)
@@ -308,9 +296,9 @@ class Driver:
         return answer._replace(outcome=agents.DENIED, error=error)
 
     def _row(self, view: View, iteration: int, answer: Answer) -> dict[str, Any]:
-        cut = answer.outcome == agents.TIMED_OUT and self._left_seconds() <= 0
+        cut = answer.outcome == agents.TIMED_OUT and self.run.left <= 0
         counted = answer.outcome in _EXITS and not cut
-        row = _iteration(view, iteration, answer, counted, self.elapsed)
+        row = _iteration(view, iteration, answer, counted, self.run.elapsed)
         if not counted:
             return row
         output = self.run.result(view.at, iteration)

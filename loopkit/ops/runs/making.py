@@ -44,14 +44,15 @@ def maker(
 ) -> Callable[..., Agent]:
     """Makes the agent of a stage (and with further options), which tries again what passes and
     waits for limits within the run's time. told: gets its lines of progress."""
-    seconds = opened.state.limits.seconds
-    left = None if seconds is None else max(0.0, seconds - opened.state.seconds)
-    until = None if left is None else time.time() + left
+
+    def end() -> float:
+        return time.time() + opened.left
+
     usual = Options(environment={RUN: opened.state.token}, told=told)
 
     def make(entry: Entry, more: dict = {}) -> Agent:  # noqa: B006  # only read
         agent, fallback = bare(entry, settings, chosen, more, usual)
-        return Patient(agent, fallback, until, told, opened.waiting)
+        return Patient(agent, fallback, end, told, opened.waiting)
 
     return make
 

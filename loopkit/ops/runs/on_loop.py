@@ -140,7 +140,9 @@ class Driver(driver.Driver):
         super().__init__(workspace, run, pipeline, agent)
         self.stages, self.roles, self.own = list(self.agents), of, take
         self.agents += of.values()
-        self.inner = headless.Driver(workspace.note, headless.Agents(self._of), self._words)
+        self.inner = headless.Driver(
+            workspace.note, headless.Agents(self._of), self._words, lambda: run.elapsed
+        )
         self.attempt: _Attempt | None = None
         self.taken = False
         self.about: dict[str, Any] = {}
@@ -208,7 +210,7 @@ class Driver(driver.Driver):
         limits = self.run.state.limits
         if limits.usd is not None and self.run.state.usd + attempt.spent >= limits.usd:
             return agents.SPENT, "what the run may cost is used up"
-        if self._left_seconds() <= 0:
+        if self.run.left <= 0:
             return agents.TIMED_OUT, "the time of the run is used up"
         return None
 

@@ -153,7 +153,7 @@ def test_a_time_that_was_just_waited_for_is_not_tomorrows() -> None:
 )
 def test_a_reset_beyond_the_end_is_the_answer(until: float | None, outcome: str) -> None:
     agent, clock = Fake(LIMIT._replace(until=until), DONE), Clock()
-    answer = run(agent, clock, end=NOON + 3600)
+    answer = run(agent, clock, end=lambda: NOON + 3600)
     assert answer.outcome == outcome
     if outcome == "limit":
         assert (answer.until, clock.waits) == (until, [])
@@ -161,14 +161,25 @@ def test_a_reset_beyond_the_end_is_the_answer(until: float | None, outcome: str)
 
 def test_a_limit_that_never_ends_ends_with_the_run() -> None:
     agent, clock = Fake(LIMIT), Clock()
-    assert run(agent, clock, end=NOON + 7200).outcome == "limit"
+    assert run(agent, clock, end=lambda: clock.now + 7200).outcome == "limit"
     assert NOON + 7100 < clock.now <= NOON + 7200
+
+
+def test_waiting_takes_none_of_the_time() -> None:
+    """Each limit is waited for as long as is left, though all of them last longer."""
+    clock = Clock()
+    resets = [LIMIT._replace(until=NOON + 5000 * n) for n in (1, 2, 3)]
+    agent = Fake(resets[0], DONE, resets[1], DONE, resets[2], DONE)
+    made = patient.Patient(agent, clock=clock, pause=clock.pause, end=lambda: clock.now + 7200)
+    for _ in resets:
+        assert made.run(Prompt("p"), None, Deadlines(), Path("/")).outcome == "done"
+    assert clock.now == NOON + 15005
 
 
 def test_whoever_begins_meanwhile_waits_as_well() -> None:
     clock = Clock()
     agent = Fake(LIMIT._replace(until=NOON + 600), DONE)
-    made = patient.Patient(agent, clock=clock, pause=clock.pause, end=NOON + 10)
+    made = patient.Patient(agent, clock=clock, pause=clock.pause, end=lambda: NOON + 10)
     assert made.run(Prompt("p"), None, Deadlines(), Path("/")).outcome == "limit"
     assert made.run(Prompt("p"), None, Deadlines(), Path("/")).outcome == "done"
     assert clock.now == NOON + 605
