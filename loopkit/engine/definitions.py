@@ -116,7 +116,7 @@ class Library:
             except FileNotFoundError:
                 continue
             except (OSError, UnicodeDecodeError) as error:
-                return None, [*faults, Fault(prompt, 0, _unreadable(error), "fix or remove it")]
+                return None, [*faults, Fault(prompt, 0, unreadable(error), "fix or remove it")]
             break
         if text is None or not text.strip():
             what, cure = "there is no prompt", f"write {os.path.join(folder, 'prompt.md')}"
@@ -172,7 +172,7 @@ class Library:
         except FileNotFoundError:
             return None, [Fault(path, 0, "it is missing", "write it; see loopkit lint --help")]
         except (OSError, UnicodeDecodeError) as error:
-            return None, [Fault(path, 0, _unreadable(error), "fix or remove it")]
+            return None, [Fault(path, 0, unreadable(error), "fix or remove it")]
         except records.Unreadable as error:
             return None, [Fault(path, error.line, f"no YAML: {error}", "write key: value lines")]
         if not isinstance(row, dict):
@@ -198,7 +198,8 @@ def _stem(entry: str) -> str | None:
     return next((entry[: -len(one)] for one in ENDINGS if entry.endswith(one)), None)
 
 
-def _unreadable(error: OSError | UnicodeDecodeError) -> str:
+def unreadable(error: OSError | UnicodeDecodeError) -> str:
+    """Why a file of definitions or tasks cannot be read."""
     if isinstance(error, UnicodeDecodeError):
         return f"it is not UTF-8 at byte {error.start}"
     if error.errno == errno.ELOOP:

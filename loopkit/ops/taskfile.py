@@ -4,13 +4,18 @@ that is made of them."""
 from __future__ import annotations
 
 import os
+import re
+from collections.abc import Mapping
 
 from .. import replies
 from ..core.journal import prose, stage
 from ..core.journal.errors import Damaged, LoopError, Refused
 from ..core.journal.state import LoopState
+from ..core.pipeline.definitions import Fault
 from ..core.plan import drafts
 from ..core.steps.request import of_tasks, shape_of_tasks
+from ..engine import definitions
+from ..replies import records
 from ..store import atomic
 from ..store.loop import Loop
 from . import request, start
@@ -23,6 +28,9 @@ FORM = (
     "a task is `- subject: <what it does, one sentence>` and below it `  verify: <command that "
     "fails now and exits 0 when it is done>`"
 )
+#: Where a record or a text is wrong, as refusals name it.
+_PLACE = re.compile(r"tasks\.(\d+)(?:\.(\w+))?: ")
+_LINE = re.compile(r"line (\d+): ")
 
 
 def path_of(name: str) -> str:
@@ -34,50 +42,80 @@ def read(path: str, shown: str = "") -> list[dict]:
     """The tasks of a file. Raises Refused where it holds none or one that does not fit, Damaged
     where it cannot be read."""
     shown = shown or path
-    text = _text(path, shown)
-    try:
-        rows: list[dict] = replies.read("tasks", text, shown)
-        if not rows:
-            raise Refused(f"{shown} holds no task", FORM)
-        drafts.added(LoopState("tasks"), rows)
-    except Damaged:
-        raise
-    except LoopError as error:
-        raise Refused(error.what, f"{FORM}; check it: loopkit lint tasks {shown}") from None
-    return rows
+    rows, fault = _looked(_text(path, shown), shown)
+    if fault is None:
+        return rows
+    where = f"{shown}:{fault.line}" if fault.line else shown
+    cure = fault.cure if FORM in fault.cure else f"{fault.cure}; {FORM}"
+    raise Refused(f"{where}: {fault.what}", f"{cure}; check it: loopkit lint tasks {shown}")
 
 
 def _text(path: str, shown: str) -> str:
     try:
         return atomic.read(path, LARGEST).decode("utf-8-sig")
-    except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+    except (FileNotFoundError, NotADirectoryError):
         what = f"there is no file {shown}"
-        raise Refused(what, "skill loop:create-tasks makes one; or name it with --tasks") from None
+        raise Refused(what, "give a file of tasks; skill loop:create-tasks makes one") from None
     except UnicodeDecodeError as error:
-        raise Refused(f"{shown} is not UTF-8 at byte {error.start}", "save it as UTF-8") from None
+        what = f"{shown}: {definitions.unreadable(error)}"
+        raise Refused(what, "save it as UTF-8") from None
     except OSError as error:
-        what = f"cannot read {shown}: {error.strerror}"
-        raise Damaged(what, "give a file that can be read") from None
+        raise Damaged(f"{shown}: {definitions.unreadable(error)}", "give a file of tasks") from None
+
+
+def _looked(text: str, shown: str) -> tuple[list[dict], Fault | None]:
+    """The tasks of a text, and the first thing that is wrong with it."""
+    try:
+        lines = records.marked(text)[1]
+    except records.Unreadable as error:
+        return [], Fault(shown, error.line, f"no YAML: {error}", f"write a list: {FORM}")
+    try:
+        rows: list[dict] = replies.read("tasks", text, shown)
+        drafts.added(LoopState("tasks"), rows)
+    except LoopError as error:
+        return [], _fault(error, shown, lines)
+    return rows, None
+
+
+def _fault(error: LoopError, shown: str, lines: Mapping[tuple, int]) -> Fault:
+    """A refusal of tasks with its place: `tasks.2.verify: …` is task 2, `blocked by #9 …` all."""
+    what = error.what.removeprefix(f"{shown} ")
+    line = 0
+    if place := _PLACE.match(what):
+        number, key, what = int(place[1]), place[2] or "", what[place.end() :]
+        path = (number - 1, key) if key else (number - 1,)
+        line = lines.get(path) or lines.get(path[:1], 0)
+        what = f"task {number}{f', {key}' if key else ''}: {what}"
+    elif numbered := _LINE.match(what):
+        line, what = int(numbered[1]), what[numbered.end() :]
+    if what == "is no list":
+        return Fault(shown, 1, f"it {what}", f"write a list: {FORM}")
+    return Fault(shown, line, what, error.todo.removesuffix("; nothing was added") or FORM)
 
 
 def lint(workspace: Workspace, paths: list[str]) -> Result:
     """What is wrong with task files, those in docs/plans where none is named. Code 1 where a run
     would refuse one."""
     base = workspace.folder if paths else workspace.project
-    lines, errors, warnings, tasks = [], 0, 0, 0
+    found: list[Fault] = []
+    tasks = 0
     for path in paths or _kept(base):
         try:
-            rows = read(os.path.join(base, path), path)
+            rows, fault = _looked(_text(os.path.join(base, path), path), path)
         except LoopError as error:
-            lines.append(f"{path}: error: {error.what}; {error.todo}")
-            errors += 1
-            continue
-        found = doubtful(rows)
-        lines += [f"{path}: warning: task {number}: {text}" for number, text in found]
-        warnings, tasks = warnings + len(found), tasks + len(rows)
-    counted = f"{prose.count(errors, 'error')}, {prose.count(warnings, 'warning')}"
-    text = "\n".join([*lines, f"{prose.count(tasks, 'task')} checked: {counted}"])
-    return Result(None, text, {"said": text, "next": [], "tasks": tasks}, code=1 if errors else 0)
+            rows, fault = [], Fault(path, 0, error.what.removeprefix(f"{path}: "), error.todo)
+        tasks += len(rows)
+        found += [fault] if fault else []
+        found += [
+            Fault(path, 0, f"task {number}: {text}", cure, False)
+            for number, text, cure in doubtful(rows)
+        ]
+    errors = sum(fault.error for fault in found)
+    counted = f"{prose.count(errors, 'error')}, {prose.count(len(found) - errors, 'warning')}"
+    text = "\n".join([*map(str, found), f"{prose.count(tasks, 'task')} checked: {counted}"])
+    faults = [fault._asdict() for fault in found]
+    data = {"faults": faults, "said": text, "next": [], "tasks": tasks}
+    return Result(None, text, data, code=1 if errors else 0)
 
 
 def _kept(project: str) -> list[str]:
@@ -89,16 +127,18 @@ def _kept(project: str) -> list[str]:
     return [os.path.join(FOLDER, name) for name in names if name.endswith(ENDING)]
 
 
-def doubtful(rows: list[dict]) -> list[tuple[int, str]]:
-    """(place of a task, what is doubtful about it), from 1."""
+def doubtful(rows: list[dict]) -> list[tuple[int, str, str]]:
+    """(place of a task from 1, what is doubtful about it, what to do)."""
     found = []
     for number, row in enumerate(rows, 1):
         if " and " in row["subject"].lower():
-            found.append((number, "a subject with “and” is often two tasks"))
+            found.append((number, "a subject with “and” is often two tasks", "cut it in two"))
         if len(row.get("files") or ()) > MOST_FILES:
-            found.append((number, f"{len(row['files'])} files: is it more than one task?"))
+            what = f"{len(row['files'])} files are many for one task"
+            found.append((number, what, "cut it, or name those that it changes"))
         if not row.get("description"):
-            found.append((number, "no description: whoever does it sees nothing else"))
+            what, cure = "there is no description", "say what whoever does it has to know"
+            found.append((number, what, cure))
     return found
 
 

@@ -64,6 +64,46 @@ def test_no_file_is_refused_with_the_way_to_one(tmp_path: Path) -> None:
         taskfile.read(str(tmp_path / "x"), "docs/x")
 
 
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        (TASKS.replace("  verify: grep -qx good b.txt\n", ""),
+         "x.yaml:5: error: task 2, verify: must be given; write verify: "),
+        (TASKS + "  nope: 1\n", "x.yaml:9: error: task 2, nope: must be left out"),
+        (TASKS + "- just words\n", "x.yaml:9: error: task 3: must be a record"),
+        (TASKS.replace("grep -qx good b.txt", "a | b"), "x.yaml:6: error: task 2, verify: "),
+        (TASKS.replace("[1]", "[9]"), "x.yaml: error: blocked by #9"),
+        (TASKS.replace("[1]", "[2]"), "x.yaml: error: cycle: T-002 → T-002; drop one of these"),
+        (TASKS + "\tverify: x\n", "x.yaml:9: error: no YAML: "),
+        (TASKS + "  subject: c\n", "x.yaml:9: error: no YAML: subject stands twice"),
+        ("- &a\n  subject: x\n", "x.yaml:1: error: no YAML: anchors are not used here"),
+        ("", "x.yaml:1: error: it is no list; write a list: a task is `- subject:"),
+        ("\xff", "x.yaml: error: it is not UTF-8 at byte 0; save it as UTF-8"),
+        (None, "x.yaml: error: there is no file x.yaml; give a file of tasks; skill loop:create"),
+    ],
+)  # fmt: skip
+def test_lint_names_file_line_and_cure(case: Case, text: str | None, line: str) -> None:
+    if text is not None:
+        (case.project.folder / "x.yaml").write_bytes(text.encode("latin-1"))
+    answer = case.project.lk("lint", "tasks", "x.yaml", session=None)
+    assert answer.exit == 1 and answer.out.startswith(line), answer
+
+
+@pytest.mark.parametrize("kind", ["link", "folder", "pipe", "large"])
+def test_what_is_no_file_of_tasks_is_named_and_hangs_nothing(case: Case, kind: str) -> None:
+    path = case.project.folder / "x.yaml"
+    {
+        "link": lambda: path.symlink_to("y.yaml"),
+        "folder": path.mkdir,
+        "pipe": lambda: os.mkfifo(path),
+        "large": lambda: path.write_text("# " * taskfile.LARGEST),
+    }[kind]()
+    answer = case.project.lk("lint", "tasks", "x.yaml", session=None)
+    assert answer.exit == 1 and answer.out.startswith("x.yaml: error: it "), answer
+    answer = case.project.lk("run", "work", "x", "--tasks", "x.yaml", session=None)
+    assert answer.exit == 3 and "x.yaml: it " in answer.err, answer
+
+
 def test_lint_names_each_doubt_and_counts(case: Case) -> None:
     case.project.write("good.yaml", TASKS)
     case.project.write(
