@@ -6,7 +6,6 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 
-from ..evidence import signature
 from ..journal import prose, verdict
 from ..journal import task as tasks
 from ..journal.events import Event
@@ -173,6 +172,8 @@ def _outcome(state: LoopState, request: str) -> list[dict]:
 
 def error_line(error: str) -> str:
     """The line by which an error is known again, or empty where nothing was told."""
+    from ..evidence import signature  # its patterns are only paid for where something failed
+
     line = prose.line(signature.line_of(error), PROPOSED)
     return "" if line == "no error given" else line
 
