@@ -16,7 +16,7 @@ from collections import namedtuple
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import IO, BinaryIO, NamedTuple
 
-from ..core.evidence import command, counts, masking
+from ..core.evidence import command, masking
 from ..core.journal import prose
 from ..core.journal.errors import Damaged
 from ..store import atomic, digest, place, tables
@@ -462,7 +462,7 @@ def logged(
             ending = f"\n[exit {outcome.exit} in {outcome.seconds:.1f} s{note}]\n"
             file.write(ending.encode("utf-8", "replace"))
         output = _tail(log)
-        none_ran = outcome.exit == 0 and counts.none_ran(_end(log, COUNTED), tables.counts())
+        none_ran = outcome.exit == 0 and command.none_ran(_end(log, COUNTED), tables.counts())
         mark = "" if outcome.exit == 0 else _signature(log)
         sealed = digest.of(folder, relative)
     except OSError as error:
@@ -475,9 +475,9 @@ def logged(
         "exit": outcome.exit,
         "log": relative,
         "seconds": round(outcome.seconds, 3),
-        "note": counts.NONE_RAN if none_ran else outcome.note,
+        "note": command.NONE_RAN if none_ran else outcome.note,
         "output": output,
-        "signature": counts.NONE_RAN if none_ran else mark,
+        "signature": command.NONE_RAN if none_ran else mark,
     }
 
 

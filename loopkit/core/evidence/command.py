@@ -6,6 +6,7 @@ import posixpath
 import re
 import shlex
 
+from ..journal import prose
 from ..journal.errors import UsageFault
 from ..journal.task import NOT_STARTABLE
 
@@ -205,6 +206,29 @@ def tell(code: int, left: list, output: str) -> str:
     if code not in (0, OUT_OF_TIME) and _ASKING.search(output):
         return ASKS
     return LEFT if left else ""
+
+
+#: What is said of a check that ended well and ran none.
+NONE_RAN = "no test ran: all were left out or skipped"
+
+
+def none_ran(text: str, rows: list[dict]) -> bool:
+    """Whether what a check printed says so: it counts, and all its counts together come to none.
+    rows: of data/runners.toml, [[count]]."""
+    counting = re.compile("|".join(row["line"] for row in rows))
+    lines = [line for line in prose.plain(text).splitlines() if counting.match(line)]
+    return bool(lines) and sum(_ran(line, rows) for line in lines) <= 0
+
+
+def _ran(line: str, rows: list[dict]) -> int:
+    row = next(row for row in rows if re.match(row["line"], line))
+    return _sum(row.get("ran"), line) - _sum(row.get("less"), line)
+
+
+def _sum(pattern: str | None, line: str) -> int:
+    """The numbers that a pattern finds in a line; 1 for each place where it has no number."""
+    found = re.findall(pattern, line) if pattern else []
+    return sum(int(hit) if hit.isdigit() else 1 for hit in found)
 
 
 def due_tier(failures: int) -> str:

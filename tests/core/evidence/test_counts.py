@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from loopkit.core.evidence import counts
+from loopkit.core.evidence import command
 from loopkit.store import tables
 
 NONE = """\
@@ -57,24 +57,24 @@ it passes
 
 @pytest.mark.parametrize("line", NONE)
 def test_none_ran(line: str) -> None:
-    assert counts.none_ran(f"collected 3 items\n\n{line}\n", tables.counts())
+    assert command.none_ran(f"collected 3 items\n\n{line}\n", tables.counts())
 
 
 @pytest.mark.parametrize("line", SOME)
 def test_some_ran(line: str) -> None:
-    assert not counts.none_ran(f"collected 3 items\n\n{line}\n", tables.counts())
+    assert not command.none_ran(f"collected 3 items\n\n{line}\n", tables.counts())
 
 
 def test_the_counts_of_several_runs_are_taken_together() -> None:
     for line in NONE:
-        assert not counts.none_ran(f"Ran 1 test in 0.1s\n{line}\n", tables.counts())
+        assert not command.none_ran(f"Ran 1 test in 0.1s\n{line}\n", tables.counts())
 
 
 @pytest.mark.parametrize("skipped", [0, 1, 2])
 def test_unittest_says_on_another_line_how_many_were_skipped(skipped: int) -> None:
     end = f"OK (skipped={skipped})" if skipped else "OK"
     text = f"ss\n{'-' * 70}\nRan 2 tests in 0.001s\n\n{end}\n"
-    assert counts.none_ran(text, tables.counts()) is (skipped == 2)
+    assert command.none_ran(text, tables.counts()) is (skipped == 2)
 
 
 @pytest.mark.parametrize("row", tables.counts(), ids=lambda row: str(row["name"]))
