@@ -248,7 +248,8 @@ def test_beads_empty_asks_for_the_sessions_label(bench: Bench) -> None:
     path = bd(bench, plan)
     assert bench.run("s", "a", "5", PATH=path).exit == 0
     asked = (bench.project.folder / "asked").read_text().splitlines()
-    assert set(asked) == {"ready --label=loop/a --json"} and len(asked) == 4
+    ready, begun = "ready --label=loop/a --json", "list --label=loop/a --status=in_progress --json"
+    assert asked == [*[ready] * 4, begun]
     assert bench.state()["iteration_completed"] == 3
     assert bench.run("s", "b", PATH=path).exit == 0  # empty before the first iteration
     assert bench.state("b")["iteration_completed"] == 0
@@ -270,6 +271,56 @@ def test_a_tracker_that_cannot_say_is_never_empty(bench: Bench, plan: str, why: 
     answer = bench.run("s", "a", PATH=bd(bench, plan))
     assert answer.exit == 1 and why in bench.state()["error"]
     assert bench.state()["status"] == "failed"
+
+
+TRACKER = """
+import json, os
+rows = json.loads(os.environ.get("ROWS", "[]"))
+known = {"ready": ("--label=loop/a", "--json"),
+         "list": ("--label=loop/a", "--status=in_progress", "--json")}
+if tuple(sys.argv[2:]) != known.get(sys.argv[1]):
+    sys.exit(f"unknown: {sys.argv[1:]}")
+status = {"ready": "open", "list": "in_progress"}[sys.argv[1]]
+if status in os.environ.get("BROKEN", ""):
+    sys.exit("Error: no beads database found")
+at = "seen"
+first = not os.path.exists(at)
+found = [row for row in rows if row["status"] == status and first]
+if status == "in_progress":
+    open(at, "w").close()
+print(json.dumps({"schema_version": 1, "data": found} if os.environ.get("ENVELOPE") else found))
+"""
+
+
+@pytest.mark.parametrize("envelope", ["", "1"])
+def test_a_bead_that_an_agent_was_cut_off_from_is_not_done(bench: Bench, envelope: str) -> None:
+    bench.script(**{"work-beads": {"text": "x"}})
+    rows = json.dumps([{"id": "bd-1", "status": "in_progress", "labels": ["loop/a"]}])
+    more = {"PATH": bd(bench, TRACKER), "ROWS": rows, "ENVELOPE": envelope}
+    answer = bench.run("work-beads", "a", **more)
+    assert answer.exit == 0 and bench.state()["iteration_completed"] == 1, answer
+    assert bench.state()["stages"][0]["reason"] == "no bead is ready with label loop/a"
+
+
+def test_what_is_in_progress_need_not_be_known(bench: Bench) -> None:
+    bench.stage("s", "completion: beads-empty\ncheck_before: true\n")
+    bench.script(s={"text": "x"})
+    path = bd(bench, TRACKER)
+    assert bench.run("s", "a", PATH=path, BROKEN="in_progress").exit == 0
+    assert "nobody knows: bd cannot say" in bench.state()["stages"][0]["reason"]
+    assert bench.run("s", "a", "--force", PATH=path, BROKEN="open").exit == 1
+    assert "no beads database found" in bench.state()["error"]
+
+
+def test_prompts_of_beads_ask_for_the_sessions_label(bench: Bench) -> None:
+    path = bd(bench, TRACKER)
+    said = {
+        name: bench.lk("run", name, "a", "--dry-run", PATH=path).out
+        for name in ("refine-beads", "work-beads")
+    }
+    assert "bd list --label=loop/a --json" in said["refine-beads"]
+    for words in ("list --label=loop/a --status=in_progress", "ready --label=loop/a"):
+        assert f"bd {words} --json" in said["work-beads"]
 
 
 def test_a_missing_tracker_is_named_before_anything_begins(bench: Bench) -> None:

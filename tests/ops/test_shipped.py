@@ -40,15 +40,17 @@ def test_each_stage_runs_as_often_as_it_may_and_hands_its_results_on(
     assert "docs/plans/auth.tasks.yaml" in asked[-1].text
 
 
+@pytest.mark.parametrize("kind", ["tasks", "beads"])
 def test_two_votes_in_a_row_end_a_stage_and_not_across_stages(
-    project: Project, monkeypatch: pytest.MonkeyPatch
+    project: Project, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
     monkeypatch.setitem(definitions._STAGE, "delay", ("delay", lambda value: 0.0))
     done = {"text": "PLATEAU: true\nREASONING: nothing more"}
-    rows = {"plan 1": {"text": OPEN}, "plan": done, "tasks": done}
+    rows = {"plan 1": {"text": OPEN}, "plan": done, kind: done}
     project.write("s.yaml", json.dumps({"steps": rows}))
-    words = ("run", "quick-refine", "auth", "--agent", "script", "--script", "s.yaml", "--json")
+    name = {"tasks": "quick-refine", "beads": "quick-refine-beads"}[kind]
+    words = ("run", name, "auth", "--agent", "script", "--script", "s.yaml", "--json")
     answer = project.lk(*words, session=None)
     assert answer.exit == 0, answer
     history = json.loads(answer.out)["history"]
-    assert [row["stage"] for row in history] == ["plan"] * 3 + ["tasks"] * 2
+    assert [row["stage"] for row in history] == ["plan"] * 3 + [kind] * 2

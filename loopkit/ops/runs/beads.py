@@ -18,26 +18,41 @@ _SECONDS = 120
 
 
 class BeadsEmpty(Strategy):
-    """`bd ready --label=loop/<session> --json` answers an empty list."""
+    """`bd ready --label=loop/<session> --json` answers an empty list, and no bead with that label
+    is in progress: one that an agent has begun is not ready, also where it was cut off."""
 
     works = True
     programs = (PROGRAM,)
 
     def verdict(self, view: View) -> Verdict:
         """Raises Damaged where bd cannot be asked: that is never "empty"."""
-        label = f"loop/{view.run.session}"
-        rows = ready(label, view.run.state.project, view.workspace.environment)
-        if rows:
+        label, project = f"loop/{view.run.session}", view.run.state.project
+        environment = view.workspace.environment
+        if ready(label, project, environment):
             return Verdict(completion.OPEN)
-        return Verdict(completion.COMPLETE, f"no bead is ready with label {label}")
+        begun, more = [], ""
+        try:
+            begun = _asked(
+                ("list", f"--label={label}", "--status=in_progress"), project, environment
+            )
+        except Damaged as error:
+            more = f"; whether one is in progress nobody knows: {error.what}"
+        if begun:
+            return Verdict(completion.OPEN)
+        return Verdict(completion.COMPLETE, f"no bead is ready with label {label}{more}")
 
 
 def ready(label: str, folder: str, environment: dict) -> list:
     """The beads that are ready with a label. Raises Damaged."""
+    return _asked(("ready", f"--label={label}"), folder, environment)
+
+
+def _asked(words: tuple[str, ...], folder: str, environment: dict) -> list:
+    """The list that a command of bd answers. Raises Damaged."""
     try:
         program = process.find(PROGRAM, environment.get("PATH", ""))
         done = subprocess.run(
-            [program, "ready", f"--label={label}", "--json"],
+            [program, *words, "--json"],
             cwd=folder,
             env=environment,
             stdin=subprocess.DEVNULL,
@@ -49,7 +64,7 @@ def ready(label: str, folder: str, environment: dict) -> list:
         raise _fault(f"it did not answer within {_SECONDS} s") from None
     except OSError as error:
         raise _fault(str(error)) from None
-    said = (done.stderr or done.stdout).decode("utf-8", "replace").strip()
+    said = (done.stderr.strip() or done.stdout).decode("utf-8", "replace").strip()
     if done.returncode:
         raise _fault(f"it exits {done.returncode}: {prose.clean(said, 200)}")
     try:
@@ -57,6 +72,8 @@ def ready(label: str, folder: str, environment: dict) -> list:
     except (ValueError, RecursionError):
         said = done.stdout.decode("utf-8", "replace").strip()
         raise _fault(f"its answer is no JSON: {prose.clean(said, 100)!r}") from None
+    if type(rows) is dict and "schema_version" in rows:  # the envelope of bd 2, or BD_JSON_ENVELOPE
+        rows = rows.get("data")
     if type(rows) is not list:
         raise _fault("its answer is no list")
     return rows
