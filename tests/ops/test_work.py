@@ -318,6 +318,23 @@ def test_killed_anywhere_each_step_happens_once(work: Work, at: str, asked: int)
     dispatched = [row for row in work.project.of("role_asked") if row["kind"] == "implementation"]
     assert len(dispatched) == asked
     assert work.project.of("task_failed") == []
+    known = [row for row in work.project.of("agent_ended") if row["step"] == "implementation T-001"]
+    assert over.data["spent"]["usd"] == pytest.approx(0.25 * len(known))
+
+
+def test_killed_after_a_failed_attempt_it_counts_once_with_its_task(work: Work) -> None:
+    good, work.steps["implementation T-001"] = (
+        work.steps["implementation T-001"],
+        writes("a", "bad", cost=0.1),
+    )
+    dying(work, "Driver._close")
+    work.steps["implementation T-001"] = good
+    over = work.go(how="resume")
+    assert over.code == 0, (over.text, work.told)
+    rows = [(row["task"], bool(row.get("commit"))) for row in over.data["history"]]
+    assert rows == [("T-001", False), ("T-001", True), ("T-002", True), ("T-003", True)]
+    assert "T-001 is not completed" in over.data["history"][0]["error"]
+    assert over.data["history"][0]["usd"] == pytest.approx(0.1)
 
 
 @pytest.mark.parametrize("session", ["demo", "again"])

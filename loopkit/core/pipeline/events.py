@@ -29,11 +29,13 @@ class Part(Fields):
 
 class Seen(NamedTuple):
     """How things stood when an attempt began. tree: the project's files, "" where nobody knows ·
-    dirty: paths with changes of the person's · mark: how far the loop had come."""
+    dirty: paths with changes of the person's · mark: how far the loop had come · usd: that its
+    agents had cost, None in older journals."""
 
     tree: str = ""
     dirty: tuple[str, ...] = ()
     mark: on_loop.Mark = on_loop.Mark()
+    usd: float | None = None
 
 
 class MarkRow(Fields):
@@ -213,20 +215,21 @@ class LoopTaken(EventType):
 
 class IterationBegun(EventType):
     """An agent is started. stage: its index · iteration: within the stage, from 1 · tree, dirty,
-    mark: as of Seen, where the stage works on a loop and no attempt before was cut off."""
+    mark, usd: as of Seen, where the stage works on a loop and no attempt before was cut off."""
 
     stage: Count
     iteration: Number
     tree: Text = ""
     dirty: list[Text] = []
     mark: MarkRow | None = None
+    usd: Amount | None = None
 
     def fold(self, state: RunState) -> None:
         state.begun, state.begun_at, state.untested = self.iteration, self.at, False
         if self.mark is not None:
             row = self.mark
             known = on_loop.Mark(tuple(row.completed), tuple(row.blocked), row.attempts)
-            state.seen = Seen(self.tree, tuple(self.dirty), known)
+            state.seen = Seen(self.tree, tuple(self.dirty), known, self.usd)
 
 
 class IterationEnded(EventType):

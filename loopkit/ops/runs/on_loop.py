@@ -309,10 +309,10 @@ class Driver(driver.Driver):
     def aborted(self) -> None:
         if self.attempt is not None:
             self.attempt.fail(agents.INTERRUPTED, "the run was aborted")
-            view, answer = self.view, self.attempt.answer()
             self.about = {"task": self.attempt.task}
             with contextlib.suppress(LoopError):
-                self._record(view, view.done + 1, answer)
+                answer = self._answer(self.attempt, opened(self.run).state)
+                self._record(self.view, self.view.done + 1, answer)
         super().aborted()
 
     def judged(self, view: View, answer: Answer) -> Answer:
@@ -333,7 +333,8 @@ class Driver(driver.Driver):
             return
         row: dict[str, Any] = {"stage": view.at, "iteration": view.done + 1}
         if run.state.seen is None:
-            mark = on_loop.mark(opened(run).state)._asdict()
+            loop = opened(run).state
+            row["usd"], mark = loop.session.reported, on_loop.mark(loop)._asdict()
             row["mark"] = {
                 key: list(one) if key != "attempts" else one for key, one in mark.items()
             }
@@ -356,14 +357,15 @@ class Driver(driver.Driver):
         end = self._ending(state)
         if end is None or attempt.costs:
             finished = self._finished(state)
-            self.about = {"task": attempt.task or (finished[-1] if finished else "")}
+            task = attempt.task or self._decided(state, finished)
+            self.about = {"task": task}
             if finished and not attempt.failed:
                 self.about |= self._commit(state, finished)
             elif attempt.stuck is not None:
                 self.about["stuck"] = kinds.key(attempt.stuck)
-            elif attempt.task and not attempt.failed and self._moved():
-                self.about["error"] = on_loop.unfinished(state.tasks[attempt.task])
-            yield from super().take(step, attempt.answer())
+            elif task and not attempt.failed and self._moved():
+                self.about["error"] = on_loop.unfinished(state.tasks[task])
+            yield from super().take(step, self._answer(attempt, state))
         if end is not None and self.run.state.status == status.RUNNING:
             self.end(*end, needs=self._needs(end))
 
@@ -372,6 +374,13 @@ class Driver(driver.Driver):
         if end[1] != on_loop.DENIED:
             return []
         return headless.leave(consent.missing(self.workspace, opened(self.run)))
+
+    def _answer(self, attempt: _Attempt, state: LoopState) -> Answer:
+        """What it came to, with the cost of agents whose process died within it."""
+        answer, before = attempt.answer(), self.run.state.seen
+        known = None if before is None else before.usd
+        more = 0.0 if known is None else state.session.reported - known - attempt.spent
+        return answer if more < 1e-6 else answer._replace(cost=(answer.cost or 0.0) + more)
 
     def _ending(self, state: LoopState) -> tuple[str, str, str] | None:
         reason = state.session.reason or ""
@@ -390,6 +399,12 @@ class Driver(driver.Driver):
         before = self.run.state.seen
         known = before.mark.completed if before else ()
         return [name for name in on_loop.mark(state).completed if name not in known]
+
+    def _decided(self, state: LoopState, finished: list[str]) -> str:
+        """The task of an attempt that a dead process had decided already; a wave is one task."""
+        if finished or not self._moved():
+            return finished[-1] if finished else ""
+        return str(state.waves[-1].tasks[-1]) if state.waves else ""
 
     def _commit(self, state: LoopState, finished: list[str]) -> dict[str, Any]:
         """Commit what was changed for these tasks, unless that was done before a crash."""
