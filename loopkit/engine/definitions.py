@@ -65,7 +65,7 @@ class Library:
 
     def stages(self) -> Iterator[tuple[str, Place]]:
         """Every stage with its place, the nearest of each name, trusted or not."""
-        yield from self._listed(STAGES, lambda name: name)
+        yield from self._listed(STAGES, _folder)
 
     def pipelines(self) -> Iterator[tuple[str, Place]]:
         """Every pipeline with its place."""
@@ -79,8 +79,8 @@ class Library:
             except OSError:
                 continue
             for entry in found:
-                name = named(entry)
-                if name and not entry.startswith(".") and name not in seen:
+                name = named(os.path.join(one.folder, kind, entry))
+                if name and not name.startswith(".") and name not in seen:
                     seen.add(name)
                     yield name, one
 
@@ -89,11 +89,13 @@ class Library:
     def stage(self, name: str) -> tuple[Stage | None, list[Fault]]:
         """The stage of a name with all that is wrong with it; None without a fault where there is
         no such stage."""
-        if not definitions.is_name(name):
+        if os.path.basename(name) != name or not name.strip("."):
             return None, []
         for one in self.places:
             folder = os.path.join(one.folder, STAGES, name)
             if os.path.isdir(folder):
+                if not definitions.is_name(name):
+                    return None, [Fault(folder, 0, f"{name!r} is no name", definitions.NAMED)]
                 try:
                     return self._stage(one, folder, name)
                 except Untrusted:
@@ -106,24 +108,37 @@ class Library:
         if source is None:
             return None, wrong
         made, faults = definitions.stage(source, name, self.known)
-        text = None
-        for candidate in (f"prompts/{made.prompt}.md", "prompt.md"):
-            prompt = os.path.normpath(os.path.join(folder, candidate))
-            if not place.inside(prompt, folder):
-                continue
-            try:
-                text = self._read(one, prompt)
-            except FileNotFoundError:
-                continue
-            except (OSError, UnicodeDecodeError) as error:
-                return None, [*faults, Fault(prompt, 0, unreadable(error), "fix or remove it")]
-            break
-        if text is None or not text.strip():
+        try:
+            prompt, text = self._prompt(one, folder, made.prompt)
+        except (OSError, UnicodeDecodeError) as error:
+            where = str(getattr(error, "filename", None) or folder)
+            return None, [*faults, Fault(where, 0, unreadable(error), "fix or remove it")]
+        own = f"prompts/{made.prompt}.md"
+        if not text.strip():
             what, cure = "there is no prompt", f"write {os.path.join(folder, 'prompt.md')}"
             faults.append(source.fault(("prompt",), what, cure))
             return made, faults
+        if "prompt" in source.row and os.path.basename(prompt) != os.path.basename(own):
+            what, cure = f"there is no {own}, prompt.md is taken", "write it, or leave prompt out"
+            faults.append(source.fault(("prompt",), what, cure, False))
         made = made._replace(text=text, prompt_file=prompt)
         return made, faults + definitions.prompt_faults(made)
+
+    def _prompt(self, one: Place, folder: str, name: str) -> tuple[str, str]:
+        """(path, text) of a stage's prompt, "" where there is none. Raises as `_read` does; the
+        error names the file."""
+        for candidate in (f"prompts/{name}.md", "prompt.md"):
+            path = os.path.normpath(os.path.join(folder, candidate))
+            if not place.inside(path, folder):
+                continue
+            try:
+                return path, self._read(one, path)
+            except FileNotFoundError:
+                continue
+            except (OSError, UnicodeDecodeError) as error:
+                error.filename = path  # type: ignore[union-attr]
+                raise
+        return "", ""
 
     def note_own(self) -> None:
         """Remember what was read untracked as the person's own: it may be committed later."""
@@ -136,7 +151,7 @@ class Library:
         """The pipeline of a name or of a path, seen from `folder`; None without a fault where there
         is none."""
         for one, path in self._candidates(name, folder):
-            if os.path.isfile(path):
+            if os.path.lexists(path) and not os.path.isdir(path):
                 try:
                     return self._pipeline(one, path)
                 except Untrusted:
@@ -160,7 +175,7 @@ class Library:
         source, wrong = self._source(one, path)
         if source is None:
             return None, wrong
-        name = _stem(os.path.basename(path)) or ""
+        name = _stem(path) or ""
         return definitions.pipeline(source, name, self.known, self.stage)
 
     # -- files
@@ -170,7 +185,7 @@ class Library:
         try:
             row, lines = records.marked(self._read(one, path))
         except FileNotFoundError:
-            return None, [Fault(path, 0, "it is missing", "write it; see loopkit lint --help")]
+            return None, [Fault(path, 0, "it is missing", f"write it: {definitions.NEEDED}")]
         except (OSError, UnicodeDecodeError) as error:
             return None, [Fault(path, 0, unreadable(error), "fix or remove it")]
         except records.Unreadable as error:
@@ -193,9 +208,16 @@ class Library:
         return raw.decode("utf-8-sig")
 
 
-def _stem(entry: str) -> str | None:
-    """The name of a pipeline's file; None for any other file."""
-    return next((entry[: -len(one)] for one in ENDINGS if entry.endswith(one)), None)
+def _folder(path: str) -> str | None:
+    """The name of a stage's folder; None for anything else."""
+    return os.path.basename(path) if os.path.isdir(path) else None
+
+
+def _stem(path: str) -> str | None:
+    """The name of a pipeline's file; None for anything else."""
+    entry = os.path.basename(path)
+    name = next((entry[: -len(one)] for one in ENDINGS if entry.endswith(one)), None)
+    return None if os.path.isdir(path) else name
 
 
 def unreadable(error: OSError | UnicodeDecodeError) -> str:

@@ -821,7 +821,14 @@ def test_options_without_a_name_and_no_such_command_are_usage(bench: Bench) -> N
 def test_without_arguments_everything_is_listed(bench: Bench) -> None:
     bench.stage("mine")
     answer = bench.lk("run")
-    for word in ("mine", "improve-plan", "idea-wizard", "quick-refine", "deep-refine-beads"):
+    for word in (
+        "mine",
+        "looper",
+        "improve-plan",
+        "idea-wizard",
+        "quick-refine",
+        "deep-refine-beads",
+    ):
         assert word in answer.out
     assert {"loop", "said", "next"} - {"loop"} <= set(bench.lk("run", "--json").json)
 
@@ -842,11 +849,13 @@ def test_without_arguments_everything_is_listed(bench: Bench) -> None:
         (("s", "a", "none"), 2, "a run has a number of iterations"),
         (("s", "a", "--resume", "--force"), 2, "exclude each other"),
         (("bad", "a"), 3, "stage.yaml:3: there is no completion 'x'"),
+        (("goal", "a"), 3, "stage.yaml:3: there is no completion 'goal-reached'"),
     ],
 )
 def test_what_cannot_be_run(bench: Bench, words: tuple, code: int, says: str) -> None:
     bench.stage("s")
     bench.stage("bad", "completion: x\n")
+    bench.stage("goal", "completion: goal-reached\n")
     bench.script(s={"text": "x"})
     answer = bench.run(*words)
     assert answer.exit == code and says in answer.err and "Traceback" not in answer.err, answer

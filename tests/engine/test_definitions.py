@@ -326,6 +326,40 @@ def test_names_that_are_none(books: Books, name: str) -> None:
     assert books.library.stage(name) == (None, [])
 
 
+def test_what_lies_there_and_is_none_is_told_by_its_place(books: Books, tmp_path: Path) -> None:
+    books.stage("one")
+    books.stage("Upper")
+    (books.root / "stages" / "README.md").write_text("about these stages")
+    (books.root / "stages" / "round").symlink_to("round")
+    books.pipeline(PIPELINE)
+    folder = books.root / "pipelines"
+    (folder / "folder.yaml").mkdir()
+    (folder / "dead.yaml").symlink_to(tmp_path / "nowhere")
+    os.mkfifo(folder / "pipe.yaml")
+    library = books.library
+    mine = [name for name, one in library.stages() if one.label == ".loop"]
+    assert mine == ["Upper", "one"]
+    found, faults = library.stage("Upper")
+    path = books.root / "stages" / "Upper"
+    assert found is None and str(faults[0]).startswith(f"{path}: error: 'Upper' is no name; rename")
+    mine = [name for name, one in library.pipelines() if one.label == ".loop"]
+    assert mine == ["both", "dead", "pipe"]
+    for name, why in (("dead", "it is a link"), ("pipe", "it cannot be read: it is no file")):
+        assert why in str(library.pipeline(name, "")[1][0])
+
+
+def test_a_prompt_that_is_named_and_missing_is_said(books: Books) -> None:
+    books.stage("one", STAGE.format(name="one") + "prompt: other\n")
+    found, faults = books.library.stage("one")
+    assert found is not None and found.prompt_file.endswith("/prompt.md")
+    assert "there is no prompts/other.md" in faults[0].what and not faults[0].error
+    assert faults[0].line == 4
+    (books.root / "stages/one/prompts").mkdir()
+    (books.root / "stages/one/prompts/other.md").write_text("Do that.")
+    found, faults = books.library.stage("one")
+    assert found is not None and (found.text, faults) == ("Do that.", [])
+
+
 def test_what_is_shipped_is_without_a_fault(tmp_path: Path) -> None:
     from loopkit.ops.runs import completions
 

@@ -24,6 +24,9 @@ AGENT = "claude"
 DELAY = 3.0
 #: Characters of a session's or a stage's name at the most.
 LONGEST = 63
+#: What a name is made of, and what a stage's file needs, as cures.
+NAMED = f"rename it: lower-case letters, digits and hyphens, at most {LONGEST}"
+NEEDED = "lines name:, description: and completion:"
 
 
 class Fault(NamedTuple):
@@ -167,7 +170,10 @@ def _timeouts(value: Any) -> Timeouts:
 
 
 def _markers(value: Any) -> dict[str, str]:
-    return parsing.pairs(_text(value))
+    try:
+        return parsing.pairs(_text(value))
+    except ValueError as error:
+        raise ValueError(f"takes key:MARKER, with spaces between several: {error}") from None
 
 
 def _on_limit(value: Any) -> str:

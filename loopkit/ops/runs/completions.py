@@ -86,19 +86,20 @@ class AllItems(Strategy):
 
 #: Entry points of users' own strategies: each gives a Strategy.
 GROUP = "loopkit.completions"
+GOAL = "goal-reached"
 _KNOWN = {
     "plateau": f"{__name__}:Plateau",
     "fixed-n": f"{__name__}:FixedN",
     "all-items": f"{__name__}:AllItems",
     "beads-empty": "loopkit.ops.runs.beads:BeadsEmpty",
     "tasks-empty": "loopkit.ops.runs.on_loop:TasksEmpty",
-    "goal-reached": "loopkit.ops.runs.on_loop:GoalReached",
+    GOAL: "loopkit.ops.runs.on_loop:GoalReached",
 }
 
 
 def names() -> list[str]:
-    """All strategies there are."""
-    return extensions.names(_KNOWN, GROUP)
+    """All strategies that a stage can name: not the one of `looper`, which is told a goal."""
+    return [name for name in extensions.names(_KNOWN, GROUP) if name != GOAL]
 
 
 def made(name: str) -> Strategy:
