@@ -31,7 +31,7 @@ def shown_iteration(state: RunState) -> str:
 def money(state: RunState) -> str:
     """`$1.20 of $25`; said where nobody knows the cost."""
     most = "" if state.limits.usd is None else f" of ${state.limits.usd:g}"
-    unknown = f" ({state.unpriced} of unknown cost)" if state.unpriced else ""
+    unknown = f" ({state.unpriced} unknown)" if state.unpriced else ""
     return f"${state.usd:.2f}{most}{unknown}"
 
 
@@ -98,25 +98,39 @@ def held_by(lock: dict, now: float) -> str:
     return f"process {pid} on {where} since {since}, last heartbeat {age} ago"
 
 
+#: Columns of the list of runs; a name that is wider than this moves its own row only.
+_HEAD = ("run", "state", "stage", "iteration", "cost", "time", "began")
+_WIDEST = 24
+
+
 def table(rows: list[tuple[RunState, str]], now: float) -> list[str]:
-    """A line for each run: session, status, stage, iteration, cost, time."""
-    lines = []
-    for state, held in rows:
-        stage = state.stage or state.stages[-1]
-        word = status.shown(state.status, held)
-        spent = f"{money(state)}  {clock.human(state.seconds)}"
-        active = held in (status.ACTIVE, status.HUNG)
-        begun = clock.epoch(state.resumed_at or state.started_at)
-        long = (
-            f"  long: over {clock.human(status.LONG)}"
-            if active and now - begun > status.LONG
-            else ""
-        )
-        lines.append(
-            f"{state.session:<20} {word:<16} {stage.part.name} {shown_iteration(state)}  "
-            f"{spent}{long}"
-        )
-    return lines
+    """A line for each run under their heads: session, status, stage, iteration, cost, time, when it
+    began; nothing for none."""
+    cells = [_HEAD, *(_cells(state, held, now) for state, held in rows)]
+    widths = [
+        max(len(text) for text in column if len(text) <= _WIDEST)
+        for column in zip(*cells, strict=True)
+    ]
+    lines = [
+        "  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip()
+        for row in cells
+    ]
+    return lines if rows else []
+
+
+def _cells(state: RunState, held: str, now: float) -> tuple[str, ...]:
+    begun = clock.epoch(state.resumed_at or state.started_at)
+    active = held in (status.ACTIVE, status.HUNG)
+    long = f", over {clock.human(status.LONG)}" if active and now - begun > status.LONG else ""
+    return (
+        state.session,
+        status.shown(state.status, held),
+        (state.stage or state.stages[-1]).part.name,
+        shown_iteration(state),
+        money(state),
+        f"{clock.human(state.seconds)}{long}",
+        time.strftime("%b %d %H:%M", time.localtime(begun)),
+    )
 
 
 def history(state: RunState) -> list[str]:

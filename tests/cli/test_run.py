@@ -463,7 +463,7 @@ def test_cost_that_nobody_knows_is_said_and_nan_is_none(bench: Bench) -> None:
     rows = "s: {text: x}, s 1: {text: x, cost: .nan}, s 2: {text: x, cost: -5}, s 3: {text: x, cost: 1}"
     (bench.project.folder / "s.yaml").write_text(f"steps: {{{rows}}}")
     answer = bench.run("s", "a", "4", "--usd", "2")
-    assert answer.exit == 0 and "cost unknown, $1.00 of $2 (3 of unknown cost)" in answer.out
+    assert answer.exit == 0 and "cost unknown, $1.00 of $2 (3 unknown)" in answer.out
     assert answer.out.count("the limit of $2 cannot be kept") == 1
     assert bench.state()["spent"]["usd"] == 1 and bench.state()["spent"]["unpriced"] == 3
 
@@ -880,6 +880,21 @@ def test_show_list_logs_and_clean(bench: Bench) -> None:
     assert not bench.folder().exists() and (bench.root / "archive/runs").is_dir()
 
 
+def test_the_list_has_heads_and_columns_that_fit(bench: Bench) -> None:
+    bench.stage("s")
+    bench.script(s={"text": "x", "cost": 0.5})
+    long = "b" * 63
+    for session in ("a-run", long, "c"):
+        assert bench.run("s", session, "1").exit == 0
+    head, *rows = bench.lk("runs").out.splitlines()
+    assert head.split() == ["run", "state", "stage", "iteration", "cost", "time", "began"]
+    assert [row.split()[0] for row in rows] == ["a-run", long, "c"]  # the newest last
+    at = head.index("state")
+    assert rows[0][at:].startswith("completed  s      1/1        $0.50 of $25  ")
+    assert len(rows[0]) <= 80 and all("completed" in row for row in rows)
+    assert bench.lk("runs", "clean", "c").out.startswith("c → .loop/archive/runs/c-")
+
+
 def test_clean_takes_away_nothing_that_is_at_work(bench: Bench) -> None:
     locked(bench)
     answer = bench.lk("runs", "clean", "a")
@@ -944,7 +959,9 @@ def test_agents_and_notices_by_settings(bench: Bench, home: Path) -> None:
     assert (bench.folder() / "stage-1-s/run-1.md").read_text() == "hello\n"
     failing = ("s", "b", "1", "--", sys.executable, "-c", "raise SystemExit(3)")
     assert bench.run(*failing).exit == 1
-    assert (home / "told").read_text() == "complete <a> complete|failed <b> exit 3|"
+    assert (
+        home / "told"
+    ).read_text() == "complete <a> completed after 2 iterations|failed <b> exit 3|"
 
 
 def test_a_setting_that_is_wrong_is_named(bench: Bench, home: Path) -> None:
@@ -1068,7 +1085,28 @@ def test_a_notice_is_shown_on_the_desktop_where_there_is_one(bench: Bench) -> No
     assert bench.run("s", "a", "1", PATH=path).exit == 0
     assert not (folder / "told").exists()
     assert bench.run("s", "b", "1", PATH=path, DISPLAY=":9").exit == 0
-    assert json.loads((folder / "told").read_text())[-2:] == ["loopkit: b complete", "complete"]
+    assert json.loads((folder / "told").read_text())[-2:] == [
+        "loopkit: b complete",
+        "completed after 1 iteration",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("command", "says"),
+    [
+        (["no-such"], "'no-such' cannot be started: No such file or directory"),
+        ([""], "'' cannot be started: "),
+        (["sh", "-c", "echo bad >&2; exit 9"], "sh exits 9: bad"),
+    ],
+)
+def test_a_notice_that_fails_is_noted_and_fails_nothing(
+    bench: Bench, command: list[str], says: str
+) -> None:
+    bench.stage("s")
+    bench.script(s={"text": "x"})
+    (bench.root / "config.toml").write_text(f"notify = {json.dumps(command)}\n")
+    answer = bench.run("s", "a", "1")
+    assert answer.exit == 0 and f"the command of setting notify: {says}" in answer.err, answer
 
 
 def test_strategies_and_validators_of_the_users_own(

@@ -158,6 +158,14 @@ def test_the_line_that_goes_on_names_every_check(work: Work) -> None:
     assert shown.exit == 1 and "--usd 3 --checks 'grep *' --checks" in shown.out
 
 
+def test_the_end_is_told_before_the_person_is_called(
+    work: Work, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(start.notices, "give", lambda *given: work.records.append("called"))
+    work.go(checks=())
+    assert isinstance(work.records[-2], Over) and work.records[-1] == "called"
+
+
 def test_a_session_may_repeat_the_leave_that_was_given(work: Work) -> None:
     work.steps["implementation T-001"] = {"outcome": "fatal", "error": "no"}
     assert work.go().code == 1

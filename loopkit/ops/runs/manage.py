@@ -88,8 +88,10 @@ def _result(text: str, data: dict, code: int = 0) -> Result:
 
 
 def listing(workspace: Workspace) -> Result:
-    """The runs of this project: session, status, stage and iteration, cost beside its cap, time."""
+    """The runs of this project, the newest last: session, status, stage and iteration, cost beside
+    its cap, time."""
     found = every(workspace.root, workspace.note)
+    found.sort(key=lambda one: one.state.updated_at)
     if workspace.session:
         found = [one for one in found if one.run.ours]
     rows = words.table([(one.state, one.held) for one in found], time.time())
@@ -223,6 +225,7 @@ def clean(workspace: Workspace, names: list[str], days: float) -> Result:
                     by = words.held_by(seen.lock or {}, time.time())
                     kept.append(f"{session} stays, it is at work: {by}")
             elif names or last < limit:
-                done.append(f"{session} → {os.path.relpath(runs.archive(root, session), root)}")
+                away = os.path.relpath(runs.archive(root, session), os.path.dirname(root))
+                done.append(f"{session} → {away}")
     text = "\n".join(prose.clean(row, 400) for row in [*done, *kept]) or "nothing to put away"
     return _result(text, {"archived": done, "kept": kept}, 1 if kept else 0)

@@ -12,6 +12,7 @@ import sys
 from ...core.journal import prose
 from ...core.pipeline import status
 from ...core.pipeline.events import RunState
+from ...render import runs as words
 from ...store import place
 from ..workspace import Workspace
 
@@ -39,19 +40,20 @@ def give(state: RunState, command: list[str], workspace: Workspace) -> None:
     name = event(state)
     if not name:
         return
-    why = prose.clean(state.error or state.reason or "", 200)
+    stands = words.how_it_stands(state, status.FREE)[0].partition(": ")[2]
+    why = prose.clean(state.error or stands, 200)
     values = {
         "{event}": name,
         "{session}": state.session,
         "{title}": f"loopkit: {state.session} {name}",
-        "{text}": why or name,
+        "{text}": why,
     }
     _desktop(values["{title}"], values["{text}"], workspace.environment)
     if not command:
         return
-    words = [_filled(word, values) for word in command]
+    filled = [_filled(word, values) for word in command]
     more = {f"LOOPKIT_{key.strip('{}').upper()}": value for key, value in values.items()}
-    fault = _call(words, {**workspace.environment, **more})
+    fault = _call(filled, {**workspace.environment, **more})
     if fault:
         workspace.note(f"the command of setting notify: {fault}")
 
@@ -72,11 +74,11 @@ def _desktop(title: str, text: str, environment: dict[str, str]) -> None:
             _call([program, "-e", script, title, text], environment)
 
 
-def _call(words: list[str], environment: dict[str, str]) -> str:
+def _call(line: list[str], environment: dict[str, str]) -> str:
     """Run a command that tells the person; what went wrong, or ""."""
     try:
         done = subprocess.run(
-            words,
+            line,
             env=environment,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
@@ -85,12 +87,12 @@ def _call(words: list[str], environment: dict[str, str]) -> str:
             check=False,
         )
     except subprocess.TimeoutExpired:
-        return f"{words[0]} did not end within {_SECONDS} s"
+        return f"{line[0]} did not end within {_SECONDS} s"
     except (OSError, ValueError) as error:
-        return f"{words[0]}: {error}"
+        return f"{line[0]!r} cannot be started: {getattr(error, 'strerror', None) or error}"
     if done.returncode:
         with contextlib.suppress(IndexError):
             last = done.stderr.decode("utf-8", "replace").strip().splitlines()[-1]
-            return f"{words[0]} exits {done.returncode}: {prose.clean(last, 200)}"
-        return f"{words[0]} exits {done.returncode}"
+            return f"{line[0]} exits {done.returncode}: {prose.clean(last, 200)}"
+        return f"{line[0]} exits {done.returncode}"
     return ""

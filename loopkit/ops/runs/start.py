@@ -85,9 +85,8 @@ def start(
         text = f"run {asked.session} was taken by another process; nothing more is written here"
         yield Over(status.EXITS[status.FAILED], text, events.document(state))
         return
-    code = _by_signal(driver)
+    yield _told(opened, status.FREE, _by_signal(driver))
     notices.give(state, found.settings["notify"], workspace)
-    yield _told(opened, status.FREE, code)
 
 
 def checked(workspace: Workspace, asked: Asked) -> Ready:
