@@ -36,12 +36,14 @@ def handle(call: Call) -> dict | None:
 
 def _ask_proof(call: Call, found: loops.View, given: dict, line: lines.Line) -> dict | None:
     """Another proof is the person's word, and so is that it may run."""
-    from ..core.evidence import command, consent
+    import shlex
+
+    from ..core.evidence import consent
     from ..store import leave
 
     if "--" not in line.words or "--asked" in line.words:
         return None
-    proof = command.quote(line.words[line.words.index("--") + 1 :])
+    proof = shlex.join(line.words[line.words.index("--") + 1 :])
     state, _ = loops.fold(found.root, found.name)
     known = leave.of(found.root, state, call.env)
     session, token = project.session_id(call), found.session.token

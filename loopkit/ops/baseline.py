@@ -1,9 +1,9 @@
 """How a check stood before the work, and whether it is worse now."""
 
 import os
+import shlex
 
 from ..core.evidence import baseline
-from ..core.evidence import command as commands
 from ..core.journal import prose
 from ..core.journal.errors import Damaged
 from ..engine import process
@@ -18,7 +18,7 @@ LISTED = 20
 
 def record(workspace: Workspace, words: list[str], replace: bool = False) -> Result:
     """Record the exit code of a check and the names that fail."""
-    line = commands.quote(words)
+    line = shlex.join(words)
     loop = workspace.own_loop()
     baseline.check_new(loop.state, line, replace)
     outcome, failing = run_named(workspace, loop, "baseline", line)
@@ -39,7 +39,7 @@ def record(workspace: Workspace, words: list[str], replace: bool = False) -> Res
 
 def check(workspace: Workspace, words: list[str]) -> Result:
     """Compare with what was recorded: exit 1 and what is new, or exit 0."""
-    line = commands.quote(words)
+    line = shlex.join(words)
     loop = workspace.loop()
     before = baseline.known(loop.state, line)
     outcome, failing = run_named(workspace, loop, "check", line)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+import shlex
 import shutil
 import time
 from collections.abc import Callable
@@ -134,7 +135,7 @@ def correct(
     word: in a session the client asks them. It is tried at once with all the work taken away. Card
     and report keep the old one."""
     loop = workspace.persons_loop("corrects a proof")
-    name, line = target.upper(), command.quote(words)
+    name, line = target.upper(), shlex.join(words)
     # the hook asked the person: the call to which they said yes has its word
     granted = leaves.granted(workspace, loop, word) if word else []
     whose = PERSON if line in granted or not workspace.session else ""

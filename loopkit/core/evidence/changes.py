@@ -71,10 +71,7 @@ def paths(row: Changed) -> list[str]:
 
 def of_wave(state: LoopState, number: int | None) -> list[Changed] | None:
     """What was measured of a wave, of all (None); None where nothing was."""
-    known = state.changes
-    if number is not None:
-        return known.waves.get(number)
-    return known.whole
+    return state.changes.whole if number is None else state.changes.waves.get(number)
 
 
 def named(path: str, files: Iterable[str]) -> bool:
@@ -105,14 +102,11 @@ def notes(state: LoopState) -> list[str]:
     """What a reader has to know of how the work was checked, a line each: existing tests that lost
     something, settings of checks that changed."""
     rows = {path: told(row) for row in state.changes.whole or () for path in paths(row)}
-    named = (
-        ("an existing test changed", state.changes.tests),
-        ("what says how checks run changed", state.changes.settings),
-    )
+    named = [("an existing test changed", path) for path in state.changes.tests]
+    named += [("what says how checks run changed", path) for path in state.changes.settings]
     return [
         f"{what}: {prose.clean(rows.get(path) or f'{path} (git ignores it)', 200)}"
-        for what, names in named
-        for path in names
+        for what, path in named
     ]
 
 
@@ -130,12 +124,8 @@ def event(
         {name: value for name, value in row._asdict().items() if value not in ("", None)}
         for row in rows[:MOST]
     ]
-    left = max(0, len(rows) - MOST)
-    ignored = _gathered(ignored)
-    return (
-        "changes_measured",
-        {"wave": wave, "files": files, "ignored": ignored, "left_out": left, **more},
-    )
+    more |= {"ignored": _gathered(ignored), "left_out": max(0, len(rows) - MOST)}
+    return ("changes_measured", {"wave": wave, "files": files, **more})
 
 
 def _gathered(names: Iterable[str]) -> list[str]:
@@ -165,12 +155,6 @@ def unvouched(state: LoopState, line: int) -> list[str]:
 # -- what must not change
 
 
-def watching(state: LoopState) -> list[Criterion]:
-    """The mustNots that name files: as paths, or in words where no command shows it."""
-    rows = state.must_nots
-    return [row for row in rows if row.paths or not row.command]
-
-
 def broken(state: LoopState, marks: dict[str, str]) -> list[Touched]:
     """Files that must not change, of those that did since they were last looked at. marks: {path:
     what it holds now, "" where it is gone}.
@@ -181,7 +165,7 @@ def broken(state: LoopState, marks: dict[str, str]) -> list[Touched]:
     files = {name for task in state.tasks.values() for name in task.files}
     known = {(row.criterion, row.path, row.mark) for row in state.changes.touched}
     found = []
-    for criterion in watching(state):
+    for criterion in (row for row in state.must_nots if row.paths or not row.command):
         for path, mark in sorted(marks.items()):
             if (criterion.id, path, mark) in known:
                 continue
@@ -215,10 +199,8 @@ def watched(state: LoopState, criterion: Criterion) -> str:
         unchanged = criterion.paths and state.changes.whole is not None
         return f"unchanged: {', '.join(criterion.paths)}" if unchanged else ""
     how = {MINE: "by the person", UNDO: "to be undone"}
-    rows = [
-        f"{path} ({how.get(row.how) or row.by or 'nobody knows by whom'})"
-        for path, row in newest.items()
-    ]
+    who = {path: how.get(row.how) or row.by for path, row in newest.items()}
+    rows = [f"{path} ({by or 'nobody knows by whom'})" for path, by in who.items()]
     return f"changed: {', '.join(rows)}"
 
 
@@ -236,10 +218,8 @@ def judged(
         return []
     breached = [row for row in rows if row.by and state.criteria[row.criterion].paths and not again]
     ask = not breached and not state.session.unattended
-    files = [
-        {"criterion": row.criterion, "path": row.path, "by": row.by, "mark": row.mark}
-        for row in rows[:MOST]
-    ]
+    keys = ("criterion", "path", "by", "mark")
+    files = [{key: getattr(row, key) for key in keys} for row in rows[:MOST]]
     changes: list[Change] = [("watched_changed", {"wave": wave, "files": files, "ask": ask})]
     if ask:
         return [*changes, ("question_asked", {"text": question(state, rows, own)})]
@@ -259,11 +239,9 @@ def _words(state: LoopState, row: Touched, own: Collection[str]) -> str:
 def question(state: LoopState, rows: list[Touched], own: Collection[str] = ()) -> str:
     """What the person is asked about files that must not change, and did."""
     lines = [_words(state, row, own) for row in rows[:SHOWN]]
-    if len(rows) > SHOWN:
-        lines.append(f"and {len(rows) - SHOWN} more")
-    return "\n".join(
-        [*lines, "options:", f"1. {MINE}: I changed it, go on", f"2. {UNDO}: put it back, go on"]
-    )
+    lines += [f"and {len(rows) - SHOWN} more"] if len(rows) > SHOWN else []
+    options = (f"1. {MINE}: I changed it, go on", f"2. {UNDO}: put it back, go on")
+    return "\n".join([*lines, "options:", *options])
 
 
 def settled(state: LoopState, text: str) -> list[Change]:

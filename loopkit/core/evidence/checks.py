@@ -14,12 +14,8 @@ from . import command
 TEST, LINT, TYPES, BUILD = "test", "lint", "types", "build"
 KINDS = (TEST, LINT, TYPES, BUILD)
 #: The tier in which a check of a kind is expected to end.
-TIER = {
-    TEST: command.STANDARD,
-    LINT: command.QUICK,
-    TYPES: command.STANDARD,
-    BUILD: command.THOROUGH,
-}
+TIER = {LINT: command.QUICK, BUILD: command.THOROUGH}
+TIER.update(dict.fromkeys((TEST, TYPES), command.STANDARD))
 
 #: A command that a project defines or its tools make standard. kind: one of KINDS · command: one
 #: line, run without a shell at the project's root · tier: of command.py · why: the file, and the
@@ -48,9 +44,8 @@ def kind_of(table: dict, name: str, body: str = "") -> tuple[str, str] | None:
         return None
     tier = TIER.get(kind, command.THOROUGH)
     if kind not in KINDS:
-        kind = next(
-            (other for other, words in table["bodies"].items() if re.search(words, body)), TEST
-        )
+        fitting = (other for other, words in table["bodies"].items() if re.search(words, body))
+        kind = next(fitting, TEST)
     if kind in (LINT, TYPES) and _CHANGES.search(body):
         return None
     return kind, tier
@@ -126,14 +121,13 @@ class Folder:
 
 
 def _json(text: str) -> dict:
-    try:
-        found = json.loads(text)
-    except (ValueError, RecursionError):
+    for form in (str, without_comments):
         try:
-            found = json.loads(without_comments(text))
+            found = json.loads(form(text))
         except (ValueError, RecursionError):
-            return {}
-    return found if isinstance(found, dict) else {}
+            continue
+        return found if isinstance(found, dict) else {}
+    return {}
 
 
 def _toml(text: str) -> dict:

@@ -148,11 +148,6 @@ def same(stored: str, given: list[str]) -> bool:
         return False
 
 
-def quote(arguments: list[str]) -> str:
-    """The arguments as one line that `split` takes apart again."""
-    return shlex.join(arguments)
-
-
 # -- tiers: how long a check may take, and when a wider one is due
 
 QUICK, STANDARD, THOROUGH = "quick", "standard", "thorough"
@@ -233,9 +228,7 @@ def _sum(pattern: str | None, line: str) -> int:
 
 def due_tier(failures: int) -> str:
     """The tier to look in after so many failures in a row."""
-    if failures <= 0:
-        return QUICK
-    return STANDARD if failures <= STANDARD_FAILURES else THOROUGH
+    return STANDARD if 0 < failures <= STANDARD_FAILURES else THOROUGH if failures > 0 else QUICK
 
 
 def remark(tier: str, seconds: float) -> str | None:

@@ -28,25 +28,22 @@ UNATTENDED = (
 )
 #: Programs that look at what they are told and run nothing else, by their first words: the options
 #: that may be added to those which were allowed.
+_LINTERS = ("ruff check", "mypy", "eslint", "npx eslint", "npx tsc --noEmit")
 RUNNERS = {
-    **dict.fromkeys(
-        ("pytest", "python -m pytest", "uv run pytest", "poetry run pytest"), "-q -v -x -k"
-    ),
+    **dict.fromkeys(("pytest", "python -m pytest"), "-q -v -x -k"),
+    **dict.fromkeys(("uv run pytest", "poetry run pytest"), "-q -v -x -k"),
     **dict.fromkeys(("python -m unittest", "python -m doctest"), "-v"),
     **dict.fromkeys(("npm test", "pnpm test", "yarn test"), "--"),
-    **dict.fromkeys(
-        ("npx jest", "npx vitest run", "npx mocha", "jest", "vitest run", "mocha"), "-t"
-    ),
-    **dict.fromkeys(
-        ("node --test", "deno test", "bun test", "cargo test", "bundle exec rspec"), ""
-    ),
-    **dict.fromkeys(("ruff check", "mypy", "eslint", "npx eslint", "npx tsc --noEmit"), ""),
+    **dict.fromkeys(("npx jest", "npx vitest run", "npx mocha"), "-t"),
+    **dict.fromkeys(("jest", "vitest run", "mocha"), "-t"),
+    **dict.fromkeys(("node --test", "deno test", "bun test", "cargo test"), ""),
+    **dict.fromkeys(("bundle exec rspec", *_LINTERS), ""),
     "go test": "-run -v",
     "grep": "-q -i -E -F -w -x",
     "test": "-f -d -e -s !",
 }
 #: Those that only look at the files they are given.
-_LOOKING = ("grep", "test", "ruff check", "mypy", "eslint", "npx eslint", "npx tsc --noEmit")
+_LOOKING = ("grep", "test", *_LINTERS)
 _LONGEST = max(len(head.split()) for head in RUNNERS)
 #: A name or path within the project: nothing absolute, no option, no URL.
 _NAME = re.compile(r"[A-Za-z0-9_.][A-Za-z0-9_./\[\]-]*(?:::?[A-Za-z0-9_.\[\]-]+)*")

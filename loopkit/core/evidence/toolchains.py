@@ -53,16 +53,15 @@ def _python_runner(here: Folder, project: dict) -> tuple[str, bool]:
     return (f"{found} -m " if found else "python -m "), found is not None
 
 
-def _moves(runner: str) -> bool:
-    """Whether the runner itself goes to the folder."""
-    return runner.startswith(("uv", "poetry"))
+#: What runs a Python tool and goes to the folder itself.
+_MOVES = ("uv", "poetry")
 
 
 def _python_tests(
     here: Folder, project: dict, tests: list, code: dict, call: str
 ) -> Iterator[Check]:
     interpreter = call + "python " if call.endswith("run ") else call.removesuffix("-m ")
-    place = here.quoted if here.name and not _moves(call) else ""
+    place = here.quoted if here.name and not call.startswith(_MOVES) else ""
     named = {name: text for name, text in {**here.files, **code}.items() if "pytest" in text}
     django = any(re.search(r"pytest.django", text) for text in named.values())
     if "manage.py" in here and not django:
@@ -95,7 +94,7 @@ def _python_linters(here: Folder, project: dict, runner: tuple) -> Iterator[Chec
         if tool == "mypy" and _names_its_files(here, tools.get("mypy")):
             command = "mypy"
         call = runner[0] if runner[1] or "run " in runner[0] else ""
-        if here.name and not _moves(call):
+        if here.name and not call.startswith(_MOVES):
             if not command.endswith(" ."):
                 command += f" -p {here.quoted}" if "pyright" in tool else ""
             command = command[:-1] + here.quoted if command.endswith(" .") else command
@@ -103,7 +102,7 @@ def _python_linters(here: Folder, project: dict, runner: tuple) -> Iterator[Chec
                 continue  # they read the settings of the folder they are started in
         yield check(kind, call + command, why)
         if tool == "ruff" and "format" in inside(tools, "ruff"):
-            where = here.quoted if not _moves(call) else "."
+            where = here.quoted if not call.startswith(_MOVES) else "."
             yield check(LINT, f"{call}ruff format --check {where}", f"{why}.format")
 
 

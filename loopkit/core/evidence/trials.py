@@ -122,11 +122,8 @@ def tried(name: str, when: str, result: str, line: str, why: str, outcome: dict)
 
 def vain(state: LoopState) -> dict[str, str]:
     """{whose: why} of proofs that prove nothing: another is to be given."""
-    found = {}
-    for name, line in checks(state).items():
-        why = _vain(state, name, line)
-        if why:
-            found[name] = why
+    faults = {name: _vain(state, name, line) for name, line in checks(state).items()}
+    found = {name: why for name, why in faults.items() if why}
     if not found and not state.waves and all(row.keeps for row in _criteria(state)):
         found = {row.id: NOTHING_NEW for row in _criteria(state)}
     return found
@@ -172,9 +169,8 @@ def replaced(state: LoopState, rows: list[dict]) -> list[Change]:
     wanted, given = vain(state), {row["id"]: row for row in rows}
     for name in given:
         if name not in wanted:
-            raise Refused(
-                f"the proof of {name} stands", f"asked for: {', '.join(wanted) or 'none'}"
-            )
+            todo = f"asked for: {', '.join(wanted) or 'none'}"
+            raise Refused(f"the proof of {name} stands", todo)
     made: list[Change] = []
     for name, why in wanted.items():
         row = given.get(name)

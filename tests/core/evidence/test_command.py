@@ -19,7 +19,7 @@ WORDS = some.lists(some.text(min_size=1), min_size=1, max_size=6).filter(
 
 @given(WORDS)
 def test_quoted_words_come_back(words: list[str]) -> None:
-    assert command.split(command.quote(words)) == words
+    assert command.split(shlex.join(words)) == words
 
 
 @given(some.text(alphabet=some.sampled_from("ab'\"\\ $()|&;<>`\n-=./#*~{}é"), max_size=30))

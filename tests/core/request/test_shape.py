@@ -8,7 +8,6 @@ from hypothesis import strategies as some
 
 from loopkit import replies
 from loopkit.core.evidence import proofs
-from loopkit.core.evidence.command import quote
 from loopkit.core.journal.errors import Refused, UsageFault
 from loopkit.core.journal.state import Criterion
 from loopkit.core.request import shape
@@ -255,7 +254,7 @@ _FACTS = some.text(min_size=1, max_size=60).map(lambda text: " ".join(text.split
 #: What stands in a command: nothing that cannot be seen.
 _SEEN = some.characters(exclude_categories=("C", "Z"), include_characters=" ")
 _WORDS = some.lists(some.text(_SEEN, min_size=1, max_size=12), max_size=4)
-_PROOFS = _WORDS.map(lambda words: quote(["grep", *words]))
+_PROOFS = _WORDS.map(lambda words: shlex.join(["grep", *words]))
 
 
 @given(
