@@ -63,7 +63,7 @@ def _take(workspace: Workspace, loop: Loop, label: str, wave: int | None) -> Che
     )
 
     def decide(state: LoopState) -> list[Change]:
-        return kept(workspace, state, snapshot, label, lines=lines, wave=wave)
+        return kept(workspace, state, snapshot, label, wave, line=lines)
 
     number = workspace.change(loop, decide)[0][1]["number"]
     return loop.state.checkpoints.numbers[number]
@@ -93,19 +93,9 @@ def kept(
         raise git.GitFault(
             f"{checkpoints.REFS}{state.name}/{number} is taken again and again", "try once more"
         )
-    return rules.made(
-        state,
-        number,
-        sha=sha,
-        tree=snapshot.tree,
-        label=label,
-        left_out=snapshot.left_out,
-        head=now,
-        place=git.place_of(snapshot.place),
-        plain=snapshot.plain,
-        wave=wave,
-        **facts,
-    )
+    facts |= {"number": number, "sha": sha, "tree": snapshot.tree, "label": label, "wave": wave}
+    facts |= {"left_out": snapshot.left_out, "head": now, "plain": snapshot.plain}
+    return rules.made(state, {**facts, "place": git.place_of(snapshot.place)})
 
 
 def _said(made: Checkpoint, before: Checkpoint | None = None) -> str:
@@ -193,7 +183,7 @@ def rollback(
 
     def decide(state: LoopState) -> list[Change]:
         plan = facts["plan"] = _planned(workspace, loop.root, state, target, force)
-        about = {"lines": state.lines, "target": plan.goal.number, "undo": undo}
+        about = {"line": state.lines, "target": plan.goal.number, "undo": undo}
         saving = kept(workspace, state, plan.snapshot, BEFORE, **about)
         loop.record(saving, workspace.by)
         saved = saving[0][1]["number"]

@@ -6,16 +6,7 @@ import re
 import shlex
 
 #: What of a call's input says what it is about.
-_ABOUT = (
-    "command",
-    "file_path",
-    "notebook_path",
-    "url",
-    "query",
-    "pattern",
-    "skill",
-    "description",
-)
+_ABOUT = "command file_path notebook_path url query pattern skill description".split()
 #: Most characters that are shown of a call.
 _MOST = 200
 #: Tools that edit: one rule is for all of them.

@@ -82,43 +82,18 @@ def next_number(state: LoopState) -> int:
     return max(state.checkpoints.numbers, default=0) + 1
 
 
-def made(
-    state: LoopState,
-    number: int,
-    *,
-    sha: str,
-    tree: str,
-    label: str,
-    lines: int,
-    left_out: Iterable[str] = (),
-    head: str | None = None,
-    place: str = ".",
-    wave: int | None = None,
-    target: int | None = None,
-    undo: bool = False,
-    plain: str | None = None,
-) -> list[Change]:
-    """The event of a checkpoint. lines: of the journal when its tree was taken."""
-    before, left = parent(state), list(left_out)
+def made(state: LoopState, facts: dict) -> list[Change]:
+    """The event of a checkpoint. facts: its fields, but for those that follow from the state."""
+    before, left, wave = parent(state), list(facts["left_out"]), facts["wave"]
     more = len(left) - MOST_LEFT
     failed = next((row.failed for row in state.waves if row.number == wave), ()) if wave else ()
     data = {
-        "number": number,
-        "sha": sha,
-        "tree": tree,
-        "label": label,
+        **facts,
         "tasks": list(worked_on(state, wave)),
         "parent": before.number if before else None,
-        "good": label == START or wave is not None and not failed,
+        "good": facts["label"] == START or wave is not None and not failed,
         "left_out": [*left[:MOST_LEFT], *([f"{more} more"] if more > 0 else [])],
-        "head": head,
-        "wave": wave,
-        "place": place,
-        "line": lines,
-        "plain": plain,
     }
-    if label == BEFORE:
-        data |= {"target": target, "undo": undo}
     return [("checkpoint_made", data)]
 
 

@@ -179,10 +179,8 @@ def question(state: LoopState, play: Play) -> str:
         "batch | attempted | passed | failed | blocked",
     ]
     for batch in history.batches[-SHOWN_BATCHES:]:
-        passed, failed, waiting = (
-            monitor.count(batch, result)
-            for result in (parts.PASSED, parts.FAILED, parts.TASK_BLOCKED)
-        )
+        results = (parts.PASSED, parts.FAILED, parts.TASK_BLOCKED)
+        passed, failed, waiting = (monitor.count(batch, result) for result in results)
         status = [batch.status] if batch.status not in ("", parts.PROGRESSING) else []
         figures = (batch.wave, passed + failed, passed, failed, waiting, *status)
         rows.append(" | ".join(map(str, figures)))
@@ -199,8 +197,8 @@ def question(state: LoopState, play: Play) -> str:
     if len(about) > SHOWN_ERRORS:
         others = about[SHOWN_ERRORS:]
         rows.append(f"and {len(others)} more: {', '.join(others)}"[:ERROR_LENGTH])
-    options = _options(state, play.status, about)
-    rows += ["options:", *(f"{number}. {text}" for number, text in enumerate(options, 1))]
+    options = enumerate(_options(state, play.status, about), 1)
+    rows += ["options:", *(f"{number}. {text}" for number, text in options)]
     return "\n".join([*rows, 'to answer, before any of these: loopkit resume --answer "…"'])
 
 

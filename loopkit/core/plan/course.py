@@ -10,7 +10,7 @@ from __future__ import annotations
 from ..journal import parts, verdict
 from ..journal import task as tasks
 from ..journal.events import EventType, on
-from ..journal.parts import BEFORE, FAILED, PASSED, Batch, Checkpoint, Outcome
+from ..journal.parts import BEFORE, Batch, Checkpoint, Outcome
 from ..journal.session import AttemptsReset, QuestionAnswered, QuestionAsked
 from . import events as plan
 from .events import TaskDiagnosed
@@ -65,12 +65,8 @@ def _reopened(event: plan.TaskReopened, state: LoopState) -> None:
 @on(plan.WaveClosed)
 def _closed(event: plan.WaveClosed, state: LoopState) -> None:
     history = state.history
-    if event.outcomes is None:  # older than outcomes
-        outcomes = {name: Outcome(PASSED) for name in event.completed}
-        outcomes.update((name, Outcome(FAILED)) for name in event.failed)
-    else:
-        rows = event.outcomes.items()
-        outcomes = {name: Outcome(row.result, row.signature) for name, row in rows}
+    rows = event.outcomes.items()
+    outcomes = {name: Outcome(row.result, row.signature) for name, row in rows}
     status = event.status if event.status in parts.STATUSES else ""
     confidence = event.confidence if event.confidence in parts.CONFIDENCES else ""
     trend = event.trend if event.trend in parts.TRENDS else ""
@@ -249,9 +245,8 @@ class RolledBack(EventType):
     def _withdraw(self, state: LoopState, line: int) -> None:
         """What a review said of that tree teaches nothing, nor does a rollback that is undone."""
         log, source = state.decision_log, "rollback" if self.undo else "review"
-        gone = [
-            row for row in log.anti_patterns if row["line"] > line and row.get("source") == source
-        ]
+        later = [row for row in log.anti_patterns if row["line"] > line]
+        gone = [row for row in later if row.get("source") == source]
         log.anti_patterns = [row for row in log.anti_patterns if row not in gone]
         log.withdrawn += gone
         log.kinds -= {row.get("category") for row in gone}

@@ -46,9 +46,7 @@ def shown_paths(state: LoopState, task: Task) -> list[str]:
     if not state.folder:
         return list(task.files)
     head = state.folder + "/"
-    return [
-        path.removeprefix(head) if path.startswith(head) else f":/{path}" for path in task.files
-    ]
+    return [path[len(head) :] if path.startswith(head) else f":/{path}" for path in task.files]
 
 
 def submit(state: LoopState, rows: list) -> list[Change]:
@@ -67,9 +65,8 @@ def replaced(state: LoopState, rows: list, proposed: dict | None = None) -> list
     what the planner said beside its tasks (warning, risks, assumptions, questions)."""
     stage.running(state)
     stage.require(state, stage.DECOMPOSE, doing="replacing the plan")
-    worked_on = (
-        task for task in state.tasks.values() if task.attempts or task.status == tasks.COMPLETED
-    )
+    every = state.tasks.values()
+    worked_on = (task for task in every if task.attempts or task.status == tasks.COMPLETED)
     begun = next(worked_on, None)
     if begun is not None or state.waves:
         what = f"{begun.id} has been worked on" if begun else "a wave has been opened"
@@ -120,12 +117,15 @@ def added(
     if parent:
         waits[parent] += [row["id"] for row in made]
     for row in made:
-        circle = outline.cycle_from(row["id"], waits)
-        if circle:
-            raise Refused(
-                "cycle: " + " → ".join(circle), "drop one of these dependencies; nothing was added"
-            )
+        _check_circle(row["id"], waits)
     return [("task_added", {"task": row}) for row in made]
+
+
+def _check_circle(task_id: str, waits: dict[str, list[str]]) -> None:
+    circle = outline.cycle_from(task_id, waits)
+    if circle:
+        todo = "drop one of these dependencies; nothing was changed"
+        raise Refused("cycle: " + " → ".join(circle), todo, code="contradiction")
 
 
 def _blocker(state: LoopState, word: str, first: int, count: int) -> str:
@@ -139,9 +139,8 @@ def _blocker(state: LoopState, word: str, first: int, count: int) -> str:
     number = 0 if known is None else tasks.number(known)
     wanted = word if known is None else tasks.make_id(number)
     if wanted not in state.tasks and not first <= number < first + count:
-        raise Refused(
-            f"blocked by {wanted}, which does not exist", "see loopkit task list; nothing was added"
-        )
+        todo = "see loopkit task list; nothing was added"
+        raise Refused(f"blocked by {wanted}, which does not exist", todo)
     return wanted
 
 
@@ -162,13 +161,9 @@ def changed(
     if blocked_by is not None:
         wanted = list(dict.fromkeys(find(state, word).id for word in blocked_by))
         waits = outline.waits(state.tasks)
-        waits[task.id] = wanted + [
-            other.id for other in state.tasks.values() if other.parent == task.id
-        ]
-        circle = outline.cycle_from(task.id, waits)
-        if circle:
-            todo = "drop one of these dependencies; nothing was changed"
-            raise Refused("cycle: " + " → ".join(circle), todo, code="contradiction")
+        below = [other.id for other in state.tasks.values() if other.parent == task.id]
+        waits[task.id] = wanted + below
+        _check_circle(task.id, waits)
         data["blockedBy"] = wanted
     if len(data) == 1:
         raise UsageFault("nothing to set", "give --verify, --blocked-by or --files")

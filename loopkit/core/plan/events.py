@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..journal import stage
 from ..journal import task as tasks
-from ..journal.events import EventType, Fields, on
+from ..journal.events import EventType, Fields, is_task_id, on
 from ..journal.parts import DRAFT, REVISE, SETTLED, Row, Supervision, Wave
 from ..journal.session import AttemptsReset, QuestionAnswered, QuestionAsked
 from ..journal.task import Check, Task
@@ -59,9 +59,7 @@ class TaskRow(Fields):
         if not super().fits(data):
             return False
         own, parent = data["id"], data.get("parent")  # type: ignore[index, attr-defined]
-        return parent is None or (
-            TaskRow.fields()["id"].fits(parent) and int(parent[2:]) < int(own[2:])
-        )
+        return parent is None or is_task_id(parent) and int(parent[2:]) < int(own[2:])
 
 
 class TaskAdded(EventType):
@@ -138,17 +136,9 @@ class TaskStarted(OfTask, EventType):
     wave: Count | None = None
 
     def fold(self, state: LoopState) -> None:
-        state.change(
-            self.id,
-            status=tasks.IN_PROGRESS,
-            wave=self.wave,
-            handed=state.lines,
-            handed_at=self.at,
-            fix_cycles=0,
-            action=None,
-            interrupted=False,
-            back=False,
-        )
+        now = {"wave": self.wave, "handed": state.lines, "handed_at": self.at, "fix_cycles": 0}
+        now |= {"action": None, "interrupted": False, "back": False}
+        state.change(self.id, status=tasks.IN_PROGRESS, **now)
         wave = state.wave
         if wave is not None and self.id in state.tasks and self.id not in wave.tasks:
             state.waves[-1] = wave._replace(tasks=(*wave.tasks, self.id))
@@ -238,9 +228,8 @@ class TaskSplit(OfTask, EventType):
     also = {"list[Text]": "subtasks", "Text": "analysis resolution warning"}
 
     def fold(self, state: LoopState) -> None:
-        state.change(
-            self.id, status=tasks.BLOCKED, block_kind=tasks.SPLIT, block_text="", action=None
-        )
+        blocked = {"block_kind": tasks.SPLIT, "block_text": ""}
+        state.change(self.id, status=tasks.BLOCKED, action=None, **blocked)
 
 
 class TaskReopened(OfTask, EventType):
@@ -250,17 +239,12 @@ class TaskReopened(OfTask, EventType):
 
     def fold(self, state: LoopState) -> None:
         old = self.task_in(state)
-        done = old is not None and old.status == tasks.COMPLETED
-        state.change(
-            self.id,
-            status=tasks.PENDING,
-            **{"reopened": (self.reason or "", self.signature)} if done else {},
-            block_kind=None,
-            block_text="",
-            fix_cycles=0,
-            interrupted=self.reason == INTERRUPTED,
-            **{} if self.keep_evidence else {"evidence": None},
-        )
+        anew: dict = {"interrupted": self.reason == INTERRUPTED, "fix_cycles": 0}
+        if old is not None and old.status == tasks.COMPLETED:
+            anew["reopened"] = (self.reason or "", self.signature)
+        if not self.keep_evidence:
+            anew["evidence"] = None
+        state.change(self.id, status=tasks.PENDING, block_kind=None, block_text="", **anew)
 
 
 class TaskRemoved(OfTask, EventType):
@@ -278,9 +262,8 @@ class NativeConflict(OfTask, EventType):
 
 @on(AttemptsReset)
 def _reset(event: AttemptsReset, state: LoopState) -> None:
-    anew = dict.fromkeys(
-        ("attempts", "stuck_count", "panel_for", "fix_cycles", "failing", "diagnosed"), 0
-    )
+    names = "attempts stuck_count panel_for fix_cycles failing diagnosed".split()
+    anew = dict.fromkeys(names, 0)
     for task_id in event.ids:
         state.change(task_id, **anew, action=None, diagnosis=None)
 
@@ -303,12 +286,12 @@ class OutcomeRow(Fields):
 
 
 class WaveClosed(EventType):
-    """outcomes: none in journals older than they are; the rest is what the detectors say."""
+    """What became of a wave; from `status` on what the detectors say."""
 
     wave: Count | None = None
     completed: list[Text] = []
     failed: list[Text] = []
-    outcomes: dict[str, OutcomeRow] | None = None
+    outcomes: dict[str, OutcomeRow] = {}
     status: Text = ""
     confidence: Text = ""
     trend: Text = ""
@@ -553,14 +536,10 @@ class TaskCoded(OfAgent, OfWork, EventType):
     def fold(self, state: LoopState) -> None:
         task = self.task_in(state)
         if task is not None:
-            self.record(
-                state,
-                FIX if self.kind == FIX else IMPLEMENTATION,
-                "coded",
-                turn=TEST,
-                fixes=task.fixes + (self.kind == FIX),
-                revisions=task.revisions + (self.kind == "revision"),
-            )
+            fixes = task.fixes + (self.kind == FIX)
+            counts = {"fixes": fixes, "revisions": task.revisions + (self.kind == "revision")}
+            kind = FIX if self.kind == FIX else IMPLEMENTATION
+            self.record(state, kind, "coded", turn=TEST, **counts)
 
 
 class Failure(Fields):

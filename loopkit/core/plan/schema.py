@@ -135,20 +135,12 @@ def _same_kind(value: object, schema: dict, defs: dict) -> bool:
         schema = defs.get(schema["$ref"].rpartition("/")[2], {})
     fields = schema.get("properties", {})
     fixed = {key: one["const"] for key, one in fields.items() if "const" in one}
-    return (
-        bool(fixed)
-        and isinstance(value, dict)
-        and all(value.get(key) == fixed[key] for key in fixed)
-    )
+    known = value if isinstance(value, dict) and fixed else {}
+    return bool(known) and all(known.get(key) == fixed[key] for key in fixed)
 
 
 def _text(value: object, schema: dict, defs: dict, path: str) -> list:
-    if (
-        isinstance(value, bool)
-        or isinstance(value, list)
-        or isinstance(value, dict)
-        and len(value) != 1
-    ):
+    if isinstance(value, (bool, list)) or isinstance(value, dict) and len(value) != 1:
         return _said(path, "be a text", value)
     most = schema.get("maxLength")
     if most is not None and isinstance(value, str) and len(value) > most:
@@ -165,12 +157,11 @@ def _number(value: object, schema: dict, defs: dict, path: str) -> list:
     if isinstance(value, str) and re.fullmatch(pattern, value):
         value = float(value.strip().rstrip("% "))
     number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    what = "a whole number" if whole else "a number"
     if not number or whole and value != value // 1:  # type: ignore[operator]
         quotes = isinstance(value, str) and value.strip().isdigit()
-        said = _said(path, "be a whole number" if whole else "be a number", value)
-        return [said[0] + (", without quotes" if quotes else "")]
+        return [_said(path, f"be {what}", value)[0] + (", without quotes" if quotes else "")]
     least, most = schema.get("minimum"), schema.get("maximum")
-    what = "a whole number" if whole else "a number"
     if least is not None and value < least:
         return _said(path, f"be {what} from {least:g} on", value)
     if most is not None and value > most:
@@ -237,11 +228,5 @@ def _either(given: set, schema: dict) -> list:
     return [f"{' and '.join(groups[0])} must be given, or {', '.join(sum(groups[1:], []))}"]
 
 
-_KINDS = {
-    "string": _text,
-    "integer": _number,
-    "number": _number,
-    "boolean": _flag,
-    "array": _list,
-    "object": _record,
-}
+_KINDS = {"string": _text, "integer": _number, "number": _number, "boolean": _flag}
+_KINDS.update(array=_list, object=_record)

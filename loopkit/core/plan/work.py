@@ -144,9 +144,8 @@ def escalated(state: LoopState, task_id: str, data: dict) -> dict:
 
 def running(state: LoopState) -> list[str]:
     """Tasks of the open wave that still run."""
-    return (
-        [task_id for task_id in state.wave.tasks if task_id in state.running] if state.wave else []
-    )
+    names = state.wave.tasks if state.wave else ()
+    return [task_id for task_id in names if task_id in state.running]
 
 
 def proven(task: Task) -> bool:
@@ -196,11 +195,8 @@ def unproven(state: LoopState) -> list[Task]:
     """Completed tasks without passing evidence, but for those whose subtasks completed them."""
     parents = {task.parent for task in state.tasks.values()}
     done = [task for task in state.tasks.values() if task.status == tasks.COMPLETED]
-    return [
-        task
-        for task in done
-        if task.id not in parents and (task.evidence is None or not task.evidence.passed)
-    ]
+    shown = [task for task in done if task.evidence is not None and task.evidence.passed]
+    return [task for task in done if task.id not in parents and task not in shown]
 
 
 def stale(state: LoopState, digest: Callable[[str], str]) -> list[Task]:

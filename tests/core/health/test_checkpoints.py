@@ -26,15 +26,9 @@ def keep(book: Book, label: str | None = None, wave: int | None = None, **more: 
         assert due is not None
         label, wave = due
     number = checkpoints.next_number(book.state)
-    facts = {
-        "sha": sha(number),
-        "tree": sha(number),
-        "label": label,
-        "wave": wave,
-        "lines": book.state.lines,
-        **more,
-    }
-    book.do(checkpoints.made, number, **facts)
+    facts = {"number": number, "sha": sha(number), "tree": sha(number), "label": label}
+    facts |= {"wave": wave, "line": book.state.lines, "left_out": ()}
+    book.do(checkpoints.made, {**facts, **more})
     return number
 
 
@@ -240,7 +234,7 @@ def test_tasks_completed_after_the_target_are_open_again_without_evidence(four: 
 def test_what_was_completed_just_before_the_target_stays(executing: Book) -> None:
     executing.verify("T-001")
     executing.line("notice_given", name="x")
-    made = keep(executing, "manual", lines=executing.state.checkpoints.completed["T-001"])
+    made = keep(executing, "manual", line=executing.state.checkpoints.completed["T-001"])
     assert checkpoints.reopened(executing.state, executing.state.checkpoints.numbers[made]) == []
 
 
@@ -251,7 +245,7 @@ def test_what_a_check_said_of_files_that_are_gone_is_void() -> None:
     batch(book)
     book.do(gate.criterion_verified, "C1", outcome())
     seen = book.state.criterion_evidence["C1"].line
-    target = keep(book, "manual", lines=seen)
+    target = keep(book, "manual", line=seen)
     batch(book, fail=("T-002",))
     assert book.state.tasks["T-002"].evidence is not None
     roll(book, target)
@@ -280,7 +274,7 @@ def test_no_evidence_of_a_tree_that_is_gone_counts() -> None:
 def test_evidence_that_came_while_the_tree_was_taken_is_younger_than_it(executing: Book) -> None:
     lines = executing.state.lines
     executing.verify("T-001")
-    keep(executing, "manual", lines=lines)
+    keep(executing, "manual", line=lines)
     assert checkpoints.reopened(executing.state, executing.state.checkpoints.numbers[1]) == [
         "T-001"
     ]

@@ -322,20 +322,6 @@ def test_a_window_starts_anew_after_a_recovery() -> None:
     assert closed(book)["status"] == "PROGRESSING"
 
 
-def test_journals_older_than_outcomes_are_derived_and_go_on() -> None:
-    book = Book().planned(task("a"), task("b"))
-    for number in (1, 2):
-        book.line("wave_opened", wave=number, tasks=["T-001"])
-        book.line("wave_closed", wave=number, completed=[], failed=["T-001"])
-    course = book.state.history
-    assert [one.outcomes for one in course.batches] == [{"T-001": ("failed", "")}] * 2
-    assert course.status == "PROGRESSING" and course.standing == ""
-    book.wave()
-    book.do(attempts.failed, "T-001", "no", None)
-    book.do(attempts.failed, "T-002", "no", None)
-    assert closed(book)["status"] == "STALLED"
-
-
 def test_the_journal_folds_to_the_same_course() -> None:
     book = second_wave()
     book.verify("T-001", passed=False)
