@@ -56,11 +56,8 @@ def chosen(state: LoopState) -> list[str]:
 
 def faults(names: list[str]) -> list[str]:
     """What is wrong with a list of aspects that somebody chose; empty where nothing is."""
-    wrong = [
-        f"unknown aspect {name!r}; there are {', '.join(ASPECTS)}"
-        for name in names
-        if name not in ASPECTS
-    ]
+    unknown = [name for name in names if name not in ASPECTS]
+    wrong = [f"unknown aspect {name!r}; there are {', '.join(ASPECTS)}" for name in unknown]
     if len(set(names)) < len(names):
         wrong.append("an aspect stands twice")
     if not LEAST <= len(names) <= MOST:

@@ -43,14 +43,11 @@ def told(state: LoopState) -> list[tuple[str, str]]:
     order = state.clarified.get("order") or {}
     rows = [("clarified", state.clarified["echo"])]
     rows += [(f"assumed, {name}", text) for name, text in assumed(state).items()]
-    rows += [
-        ("must not", text)
-        for text in [*state.clarified.get("must_nots", ()), *order.get("must_nots", ())]
-    ]
+    must_nots = [*state.clarified.get("must_nots", ()), *order.get("must_nots", ())]
+    rows += [("must not", text) for text in must_nots]
     rows += [(name.replace("_", " "), text) for name in _ORDER for text in order.get(name, ())]
-    return rows + [
-        (f"answered, {name}", text) for name, text in (state.clarified.get("answers") or {}).items()
-    ]
+    answers = state.clarified.get("answers") or {}
+    return rows + [(f"answered, {name}", text) for name, text in answers.items()]
 
 
 def due(state: LoopState) -> bool:
@@ -69,9 +66,8 @@ def clarified(state: LoopState, given: dict) -> list:
     stage.require(state, stage.INTENT, doing="clarifying")
     answers, guesses = given["answers"], given["assumptions"]
     _check_sources(state, answers, guesses)
-    guesses = {
-        name: text if text.startswith(MARK) else f"{MARK} {text}" for name, text in guesses.items()
-    }
+    rows = guesses.items()
+    guesses = {name: text if text.startswith(MARK) else f"{MARK} {text}" for name, text in rows}
     if guesses and not state.session.unattended and not given["approved"]:
         todo = "ask the person about the echo and these; then once more with approved: yes"
         raise Refused(f"nobody has agreed to what is assumed: {', '.join(guesses)}", todo)
@@ -91,9 +87,8 @@ def clarified(state: LoopState, given: dict) -> list:
 
 def _check_sources(state: LoopState, answers: dict, guesses: dict) -> None:
     if state.session.unattended and answers:
-        raise Refused(
-            "nobody could be asked, so nothing was answered", "give these as assumptions:"
-        )
+        what = "nobody could be asked, so nothing was answered"
+        raise Refused(what, "give these as assumptions:")
     if answers and not rounds_left(state):
         what = f"{prose.count(MOST_ROUNDS, 'round')} of questions were asked"
         raise Refused(what, "what is still open is an assumption: give it under assumptions:")

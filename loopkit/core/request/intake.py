@@ -19,9 +19,8 @@ def recall_answered(state: LoopState, titles: list, confirm: list, dismiss: list
     stage.require(state, stage.INTENT, doing="recall")
     for place in (*confirm, *dismiss):
         if not 1 <= place <= len(titles):
-            raise Refused(
-                f"there is no learning {place}", f"see loopkit recall, it shows {len(titles)}"
-            )
+            todo = f"see loopkit recall, it shows {len(titles)}"
+            raise Refused(f"there is no learning {place}", todo)
     both = sorted(set(confirm) & set(dismiss))
     if both:
         raise Refused(f"learning {both[0]} is both confirmed and dismissed", "give it once")
@@ -39,10 +38,8 @@ def scored(state: LoopState, values: dict) -> list[Change]:
     named = topics.topics(values.get("topics") or "") or topics.of_loop(state)
     kind = topics.kind(values["kind"]) if values.get("kind") else topics.kind_of(state)
     known = (state.scores or {}).get("values") or {}
-    values = {
-        name: known.get(name) if values.get(name) is None else values[name]
-        for name in stage.DIMENSIONS
-    }
+    given = {name: value for name, value in values.items() if value is not None}
+    values = {name: given.get(name, known.get(name)) for name in stage.DIMENSIONS}
     clarify.check_scores(state, values)
     result = stage.score(values, len(state.recall_surfaced))
     row = {**result._asdict(), "topics": named, "kind": kind}
@@ -50,9 +47,7 @@ def scored(state: LoopState, values: dict) -> list[Change]:
     try:
         stage.check_leave_intent(row, state.overruled)
     except Refused as error:
-        if (
-            state.session.unattended and state.clarified is not None
-        ):  # assumptions were made, they do not suffice
+        if state.session.unattended and state.clarified is not None:  # assumptions do not suffice
             low = ", ".join(name for name in stage.DIMENSIONS if values[name] < 2)
             why = f"too vague to work on unasked ({error.what}); to be answered: {low}"
             changes.append(("paused", {"verdict": verdict.WAITING, "reason": why}))
@@ -84,9 +79,8 @@ def shaped(state: LoopState, text: str) -> list[Change]:
     row = {**parsed, "size": len(text.encode("utf-8", "replace"))}
     row["aspects"] = parsed["aspects"] or aspects.chosen(state)
     if state.tasks and state.stage in (stage.DECOMPOSE, stage.EXECUTING, stage.REVIEW):
-        return [
-            ("shape_saved", {**row, "stronger": shape.stronger(state.criteria, parsed["criteria"])})
-        ]
+        row["stronger"] = shape.stronger(state.criteria, parsed["criteria"])
+        return [("shape_saved", row)]
     stage.require(state, stage.SHAPE, stage.DECOMPOSE, doing="shaping")
     changes: list[Change] = [("shape_saved", row)]
     needs = stage.needs(state.shape)
@@ -107,9 +101,8 @@ def confirmed(state: LoopState, what: str) -> list[Change]:
     stage.running(state)
     open_now = stage.confirmation(state)
     if open_now != what:
-        raise Refused(
-            f"nothing to confirm as {what}", f"open: {open_now or 'nothing'}; see loopkit status"
-        )
+        todo = f"open: {open_now or 'nothing'}; see loopkit status"
+        raise Refused(f"nothing to confirm as {what}", todo)
     key = stage.wave_key(state) if what == "wave" else what
     changes: list[Change] = [("confirmed", {"what": key, "default": False})]
     if what == "shape" and state.stage == stage.SHAPE:

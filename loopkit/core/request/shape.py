@@ -45,10 +45,8 @@ class ShapeFaults(Refused):
         self.faults = faults
         rows = [f"line {number}: {reason}" for number, reason in faults]
         more = f" and {len(rows) - SHOWN} more" if len(rows) > SHOWN else ""
-        super().__init__(
-            "SHAPE.md: " + "; ".join(rows[:SHOWN]) + more,
-            "fix it and submit it again; the form: loopkit shape",
-        )
+        todo = "fix it and submit it again; the form: loopkit shape"
+        super().__init__("SHAPE.md: " + "; ".join(rows[:SHOWN]) + more, todo)
 
     def details(self) -> dict:
         """`faults`: {line, reason} of each."""
@@ -59,10 +57,10 @@ def parse(text: str) -> dict:
     """{"title", "aspects", "criteria": [{id, text, type, command, must_not, paths}]} of a SHAPE.md.
     Raises ShapeFaults with the line and the reason of every fault; nothing is guessed."""
     reader = _Reader()
-    number = 0
-    for number, raw in enumerate(text.lstrip("\ufeff").splitlines(), 1):
+    lines = text.lstrip("\ufeff").splitlines()
+    for number, raw in enumerate(lines, 1):
         reader.take(number, raw.strip())
-    return reader.finish(max(number, 1))
+    return reader.finish(max(len(lines), 1))
 
 
 class _Reader:
@@ -130,20 +128,12 @@ class _Reader:
         elif found[1] in self.rows:
             self.fault(number, f"{found[1]} stands twice, first in line {self.lines[found[1]]}")
         elif len(found[3]) > MOST_TEXT:
-            self.fault(
-                number,
-                f"{found[1]} has {len(found[3])} characters, at most {MOST_TEXT}: one fact each",
-            )
+            size = f"{len(found[3])} characters, at most {MOST_TEXT}"
+            self.fault(number, f"{found[1]} has {size}: one fact each")
         else:
-            self.rows[found[1]] = {
-                "id": found[1],
-                "text": found[3].strip(),
-                "type": None,
-                "command": None,
-                "must_not": letter == "M",
-                "keeps": bool(found[2]),
-                "paths": [],
-            }
+            row = {"id": found[1], "text": found[3].strip(), "type": None, "command": None}
+            row |= {"must_not": letter == "M", "keeps": bool(found[2]), "paths": []}
+            self.rows[found[1]] = row
             self.lines[found[1]] = number
 
     def _take_verification(self, number: int, line: str) -> None:
@@ -157,9 +147,7 @@ class _Reader:
         if len(cells) not in (2, 3):
             self.fault(number, f"{len(cells)} columns instead of criterion, type, command")
             return
-        self._take_proof(
-            number, cells[0], cells[1], (cells[2] if len(cells) == 3 else "").strip("`").strip()
-        )
+        self._take_proof(number, cells[0], cells[1], "".join(cells[2:]).strip("`").strip())
 
     def _take_proof(self, number: int, name: str, given: str, text: str) -> None:
         kind = given.lower()
@@ -180,9 +168,8 @@ class _Reader:
                 self.fault(number, error.what)
                 return
         if name in self.verified:
-            self.fault(
-                number, f"{name} stands twice in the table, first in line {self.verified[name][0]}"
-            )
+            first = self.verified[name][0]
+            self.fault(number, f"{name} stands twice in the table, first in line {first}")
         else:
             self.verified[name] = (number, kind, text or None)
 
@@ -212,24 +199,17 @@ class _Reader:
                 self.fault(self.lines[name], f"{name} has no row in the verification table")
         if self.title is None:
             self.fault(1, "no title: `# Shape: …`")
-        if not any(not row["must_not"] for row in self.rows.values()):
-            self.fault(
-                self.heads.get("criteria", last),
-                "no criterion: at least one `- C1: …` under criteria:",
-            )
         count = sum(row["must_not"] for row in self.rows.values())
+        if count == len(self.rows):
+            what = "no criterion: at least one `- C1: …` under criteria:"
+            self.fault(self.heads.get("criteria", last), what)
         if count < LEAST_MUST_NOTS:
-            where = self.heads.get("mustNot", last)
-            self.fault(
-                where, f"{count} mustNot, at least {LEAST_MUST_NOTS}: `- M1: …` under mustNot:"
-            )
+            what = f"{count} mustNot, at least {LEAST_MUST_NOTS}: `- M1: …` under mustNot:"
+            self.fault(self.heads.get("mustNot", last), what)
         if self.faults:
             raise ShapeFaults(sorted(self.faults, key=lambda one: one[0]))
-        return {
-            "title": self.title,
-            "aspects": self.aspects or [],
-            "criteria": list(self.rows.values()),
-        }
+        criteria = list(self.rows.values())
+        return {"title": self.title, "aspects": self.aspects or [], "criteria": criteria}
 
 
 def split_paths(text: str) -> list[str]:
@@ -268,11 +248,9 @@ def stronger(known: dict, rows: list[dict]) -> list[str]:
     for name in dict.fromkeys([*known, *given]):
         old, new = known.get(name), given.get(name)
         if old is None or new is None or _fact(old._asdict()) != _fact(new):
-            raise Refused(
-                f"{name} is {'new' if old is None else 'gone' if new is None else 'another'}",
-                "once there are tasks only a proof may grow stronger; start fresh to change the "
-                "shape",
-            )
+            what = f"{name} is {'new' if old is None else 'gone' if new is None else 'another'}"
+            todo = "once there are tasks only a proof may grow stronger"
+            raise Refused(what, f"{todo}; start fresh to change the shape")
         watched = list(new["paths"])
         if not set(old.paths) <= set(watched):
             raise Refused(f"{name} names fewer paths", "what must not change stays as it is")
@@ -281,11 +259,9 @@ def stronger(known: dict, rows: list[dict]) -> list[str]:
             continue
         seen = new["type"] is not None and new["type"] not in UNSEEN
         if not (seen and (old.type is None or old.type in UNSEEN)):
-            raise Refused(
-                f"the proof of {name} is another, not a stronger one",
-                f"it was {old.type}: {old.command or 'no command'}; only what rests on "
-                f"{' or '.join(UNSEEN)} may change",
-            )
+            was = f"it was {old.type}: {old.command or 'no command'}"
+            todo = f"{was}; only what rests on {' or '.join(UNSEEN)} may change"
+            raise Refused(f"the proof of {name} is another, not a stronger one", todo)
         found.append(name)
     if not found:
         raise Refused("nothing is stronger than before", "the shape stands; see loopkit status")

@@ -22,7 +22,6 @@ TOPICS = tuple(
         "cost statistics types requirements"
     ).split()
 )
-ASPECT_COUNT = 12
 #: What a loop is about where nothing says more, and what is asked about everything.
 GENERAL = ("testing", "simplicity")
 _OF_KIND = {DEBUG: "debugging", REFACTOR: "refactoring"}

@@ -87,11 +87,8 @@ def _question(done: int, blocking: list[dict]) -> str:
     lines = [f"The plan is not approved after {revisions}. What still blocks it:"]
     lines += [f"- {prose.clean(_told(row), 300)}" for row in blocking[:8]]
     lines += [f"- and {len(blocking) - 8} more"] if len(blocking) > 8 else []
-    lines.append(
-        "Say what to change (it is planned again with that), or let it pass as it is: "
-        'loopkit review --plan --waive "<why>"'
-    )
-    return "\n".join(lines)
+    what = "Say what to change (it is planned again with that), or let it pass as it is"
+    return "\n".join([*lines, f'{what}: loopkit review --plan --waive "<why>"'])
 
 
 def waived(state: LoopState, why: str) -> list[Change]:
@@ -327,9 +324,8 @@ def _error(rows: list[dict], about: dict, task_id: str, broken: list[str]) -> st
 def _told(row: dict) -> str:
     """`BLOCKER app/x.py:3: the key is a header; do: …`."""
     place = f" {row['place']}" if row["place"] else ""
-    against = "".join(
-        f"; contradicts decision {number:03d}" for number in row.get("contradicts", ())
-    )
+    numbers = row.get("contradicts", ())
+    against = "".join(f"; contradicts decision {number:03d}" for number in numbers)
     guidance = f"; do: {row['guidance']}" if row["guidance"] else ""
     return " ".join(f"{row['severity']}{place}: {row['issue']}{against}{guidance}".split())[:1000]
 

@@ -83,15 +83,10 @@ class ReviewThorough(OfAgent, EventType):
         for name in [one for one in state.supervision.out if one.startswith("thorough_review")]:
             state.supervision.settle(name)
         rows = [row for row in self.findings if row.severity != "SUGGESTION"]
-        state.review_rounds.append(
-            {
-                "round": self.round,
-                "size": self.size,
-                "score": self.score,
-                "goals": tuple((row.id, row.text) for row in state.criteria.values()),
-                "categories": {row.data.get("category") for row in rows},
-            }
-        )
+        figures = {"round": self.round, "size": self.size, "score": self.score}
+        goals = tuple((row.id, row.text) for row in state.criteria.values())
+        categories = {row.data.get("category") for row in rows}
+        state.review_rounds.append({**figures, "goals": goals, "categories": categories})
 
 
 class ReviewAsked(EventType):
@@ -104,13 +99,9 @@ class ReviewAsked(EventType):
         since = max((state.thorough or {}).get("line", 0), state.last_completion)
         if state.asked is None or state.asked["line"] < since:
             state.records += 1  # to ask the same again is no progress
+        whom = {"experts": self.experts, "agents": self.agents or len(self.experts)}
         reported = len(state.session.subagents)
-        state.asked = {
-            "experts": self.experts,
-            "agents": self.agents or len(self.experts),
-            "line": state.lines,
-            "reported": reported,
-        }
+        state.asked = {**whom, "line": state.lines, "reported": reported}
 
 
 class FindingResolved(EventType):
