@@ -70,11 +70,8 @@ def _failure(context: str, failure: str, cause: str, prevention: str) -> dict:
 
 def _proofs(state: LoopState, request: str) -> Iterator[dict]:
     """Checks that had to be replaced: they could not pass, or proved nothing."""
-    rows = [
-        (state.criteria[row.id].text if row.id in state.criteria else row.id, row.old, row.new)
-        + (row.why,)
-        for row in state.replaced
-    ]
+    texts = {name: row.text for name, row in state.criteria.items()}
+    rows = [(texts.get(row.id, row.id), row.old, row.new, row.why) for row in state.replaced]
     for task in state.tasks.values():
         later = (*task.checks_before[1:], task.verify)
         rows += [(task.subject, *pair, "") for pair in zip(task.checks_before, later, strict=False)]
@@ -102,12 +99,10 @@ def _constraints(state: LoopState, request: str, events: Iterable[Event]) -> Ite
     for rule in state.must_nots:
         name = rule.id
         near = [row.id for row in findings if name in (*row.violates, *row.breaks)]
+        source = f"{name}, nearly broken in {state.name} ({', '.join(near[:3])})" if near else ""
         if any(re.search(rf"\b{re.escape(name)}\b", reason) for reason in breaches):
-            yield constraint(
-                f"must not: {rule.text}", f"{name}, which came true in {state.name}", True
-            )
-        elif near:
-            source = f"{name}, nearly broken in {state.name} ({', '.join(near[:3])})"
+            source = f"{name}, which came true in {state.name}"
+        if source:
             yield constraint(f"must not: {rule.text}", source, True)
     for row in findings:
         how = row.resolution or {}
@@ -116,9 +111,9 @@ def _constraints(state: LoopState, request: str, events: Iterable[Event]) -> Ite
     for kind, data in journal:
         missing = _UNSTARTED.match(str(data.get("why") or data.get("reason") or ""))
         if missing and kind in ("proof_tried", "paused"):
-            name = data.get("id") or missing["name"]
+            name = data.get("id") or missing[1]
             source = f"the check of {name} could not start in {state.name}"
-            yield constraint(missing["why"], source, False)
+            yield constraint(missing[2], source, False)
         if kind == "task_blocked" and data.get("kind") in ("external", "permission"):
             source = f"a task of {state.name} waited for it ({data['kind']})"
             yield constraint(str(data.get("text", "")), source, False)
@@ -136,9 +131,7 @@ def _decisions(state: LoopState) -> Iterator[dict]:
 
 
 #: How the journal says that a check could not start.
-_UNSTARTED = re.compile(
-    r"(?:it cannot be started|the check of (?P<name>\S+) cannot start): (?P<why>.+)"
-)
+_UNSTARTED = re.compile(r"(?:it cannot be started|the check of (\S+) cannot start): (.+)")
 
 
 def _outcome(state: LoopState, request: str) -> list[dict]:
@@ -154,20 +147,19 @@ def _outcome(state: LoopState, request: str) -> list[dict]:
     done, total = state.counts[tasks.COMPLETED], len(state.tasks)
     pattern = f"{prose.count(len(failed), 'task')} of {total} failed first" if failed else "none"
     went = f"{done} of {total} tasks in {prose.count(len(state.waves), 'wave')}"
-    return [
-        {
-            "kind": learned.DELEGATION,
-            "context": request,
-            "spec_score": state.scores.get("spec"),
-            "fit_score": state.scores.get("fit"),
-            "shape_chosen": state.scores.get("shape") or "none",
-            "verification_type": next((kind for kind in TYPES if kind in known), "none"),
-            "outcome": f"{state.session.verdict or state.session.status}: {went}",
-            "failure_pattern": pattern,
-            "root_cause": next((line for line, _ in errors.most_common(1)), "none"),
-            "prevention": f"make these explicit first: {', '.join(low)}",
-        }
-    ]
+    row = {
+        "kind": learned.DELEGATION,
+        "context": request,
+        "spec_score": state.scores.get("spec"),
+        "fit_score": state.scores.get("fit"),
+        "shape_chosen": state.scores.get("shape") or "none",
+        "verification_type": next((kind for kind in TYPES if kind in known), "none"),
+        "outcome": f"{state.session.verdict or state.session.status}: {went}",
+        "failure_pattern": pattern,
+        "root_cause": next((line for line, _ in errors.most_common(1)), "none"),
+        "prevention": f"make these explicit first: {', '.join(low)}",
+    }
+    return [row]
 
 
 def error_line(error: str) -> str:

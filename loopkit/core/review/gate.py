@@ -100,18 +100,12 @@ def open_points(
         (f"{name} is {state.tasks[name].status}", "loopkit wave next")
         for name in list(state.open)[:1]
     ]
-    rows += [
-        (f"{task.id}: {lost[task.id]}", f"loopkit verify {task.id} -- {task.verify}")
-        for task in state.tasks.values()
-        if task.id in lost
-    ]
-    for what, unproven in (
-        (" has no passing evidence", work.unproven(state)),
-        (": its files changed after its evidence", work.stale(state, digest)),
-    ):
-        rows += [
-            (f"{row.id}{what}", f"loopkit verify {row.id} -- {row.verify}") for row in unproven
-        ]
+    every = [task for task in state.tasks.values() if task.id in lost]
+    due = [(task, f": {lost[task.id]}") for task in every]
+    due += [(task, " has no passing evidence") for task in work.unproven(state)]
+    changed = ": its files changed after its evidence"
+    due += [(task, changed) for task in work.stale(state, digest)]
+    rows += [(f"{row.id}{what}", f"loopkit verify {row.id} -- {row.verify}") for row, what in due]
     if not review.passed(state):
         rows.append(("the thorough review has not passed", None))
     for row in state.criteria.values():
@@ -161,9 +155,8 @@ def _evidence_doubts(state: LoopState) -> list[str]:
         if evidence.told in DOUBTFUL:
             doubts.append(f"{name}: its check {command.APART[evidence.told]}")
         elif not evidence.digest:
-            doubts.append(
-                f"{name}: its evidence is not sealed, it was recorded by an older version"
-            )
+            what = "its evidence is not sealed, it was recorded by an older version"
+            doubts.append(f"{name}: {what}")
     return doubts
 
 
@@ -251,9 +244,7 @@ def _failed_criteria(state: LoopState, given: dict) -> Iterator[_Fault]:
 #: · verify: a command · came_true: why the loop pauses, of a mustNot that nobody but us has seen
 _Fault = namedtuple("_Fault", "name what why verify came_true")
 #: What a task is told whose fault no command shows.
-_NO_CHECK = (
-    " First write a check that fails as long as this is so, and set it as the task's command."
-)
+_NO_CHECK = " First write a check that fails while this is so, and set it as the task's command."
 #: What an answer gives the completion card.
 _CARD = ("confidence", "reversal", "size", "alternative", "risk")
 

@@ -61,9 +61,7 @@ def _is_near(path: str, files: set[str], project: str) -> bool:
     path = posixpath.normpath(path.replace("\\", "/").removeprefix(f"{project}/"))
     if path in (".", project):
         return True
-    return any(
-        file == path or file.startswith(f"{path}/") or path.endswith(f"/{file}") for file in files
-    )
+    return any(f"{file}/".startswith(f"{path}/") or path.endswith(f"/{file}") for file in files)
 
 
 def _names(line: str, files: set[str]) -> bool:

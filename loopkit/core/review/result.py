@@ -21,20 +21,13 @@ FULL, PART, NOT = "✓", "~", "✗"
 #: How a mustNot is told, of which the text says what must not happen.
 NEVER = "never: "
 _BEFORE = {RED: "failed before", GREEN: "passed before", NOT_TRIED: "not tried before"}
-_WITHOUT = {
-    RED: "fails without the work",
-    GREEN: "passes without the work",
-    NOT_TRIED: "not tried without the work",
-}
+_WITHOUT = {RED: "fails", GREEN: "passes", NOT_TRIED: "not tried"}
 
 
 def rows(state: LoopState) -> list[Row]:
     """Each criterion, then each mustNot."""
-    return [(_never if one.must_not else _criterion)(state, one) for one in _ordered(state)]
-
-
-def _ordered(state: LoopState) -> list[Criterion]:
-    return sorted(state.criteria.values(), key=lambda one: one.must_not)
+    order = sorted(state.criteria.values(), key=lambda one: one.must_not)
+    return [(_never if one.must_not else _criterion)(state, one) for one in order]
 
 
 def _criterion(state: LoopState, one: Criterion) -> Row:
@@ -52,7 +45,8 @@ def _criterion(state: LoopState, one: Criterion) -> Row:
     results = [trials.of(state, one.id, when) for when in (BEFORE_WORK, WITHOUT_WORK)]
     before, without = [row.result if row else NOT_TRIED for row in results]
     mark = FULL if before == without == RED else PART
-    return Row(mark, one.id, one.text, f"{_BEFORE[before]} · passes · {_WITHOUT[without]}")
+    how = f"{_BEFORE[before]} · passes · {_WITHOUT[without]} without the work"
+    return Row(mark, one.id, one.text, how)
 
 
 def _never(state: LoopState, one: Criterion) -> Row:
@@ -105,17 +99,14 @@ def replaced(state: LoopState) -> list[str]:
     """Proofs and checks that others took the place of, old and new."""
     lines = []
     for row in state.replaced:
-        when = (" after it failed" if row.failed else "") + (
-            f" by the {row.word}" if row.word else ""
-        )
-        lines.append(
-            f"{row.id}'s proof was replaced{when} ({row.why}): {row.old} → {row.new or 'none'}"
-        )
+        when = " after it failed" if row.failed else ""
+        when += f" by the {row.word}" if row.word else ""
+        new = row.new or "none"
+        lines.append(f"{row.id}'s proof was replaced{when} ({row.why}): {row.old} → {new}")
     for task in state.tasks.values():
-        for old, new in zip(
-            task.checks_before, (*task.checks_before[1:], task.verify), strict=False
-        ):
-            lines.append(f"{task.id}'s check was replaced: {old} → {new}")
+        checks = (*task.checks_before, task.verify)
+        pairs = zip(checks, checks[1:], strict=False)
+        lines += [f"{task.id}'s check was replaced: {old} → {new}" for old, new in pairs]
     return lines
 
 
@@ -130,11 +121,8 @@ def notes(state: LoopState) -> list[str]:
     for row in state.criteria.values():
         if row.command and not row.must_not:
             by_command.setdefault(row.command, []).append(row.id)
-    rows = [
-        f"one command shows {', '.join(names)}: {line}"
-        for line, names in by_command.items()
-        if len(names) > 1
-    ]
+    several = [(line, names) for line, names in by_command.items() if len(names) > 1]
+    rows = [f"one command shows {', '.join(names)}: {line}" for line, names in several]
     done = state.changes
     if done.session:
         rows.append(f"the session wrote itself, no agent: {', '.join(done.session)}")

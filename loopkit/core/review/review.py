@@ -354,14 +354,8 @@ def thorough(
             else:
                 row["resolution"] = {"how": UNASKED, "text": "nobody could be asked"}
     number = 1 + (state.thorough or {}).get("round", 0)
-    data = {
-        "round": number,
-        "experts": experts,
-        "size": size,
-        "score": score,
-        "findings": rows,
-        **answers,
-    }
+    data = {"round": number, "experts": experts, "size": size, "score": score, "findings": rows}
+    data |= answers
     changes = [stage.move(state, stage.REVIEW)] if state.stage == stage.EXECUTING else []
     changes += [*decided, *made, ("review_thorough", data)]
     changes += decisions.lessons(state, rows, "review", len(decided))
@@ -372,9 +366,8 @@ def thorough(
 
 def _is_the_persons(state: LoopState, row: dict) -> bool:
     """No command can show a blocker to be fixed: a proof, a mustNot that was broken."""
-    return row["category"] == shown.PROOF or any(
-        state.criteria[name].must_not for name in row["breaks"]
-    )
+    broken = any(state.criteria[name].must_not for name in row["breaks"])
+    return broken or row["category"] == shown.PROOF
 
 
 def _is_small(row: dict) -> bool:
@@ -397,9 +390,8 @@ def _remediation(state: LoopState, row: dict, verify: str, number: int) -> Chang
     """The task that fixes a finding; it is told what to know."""
     parts = {"": row["guidance"], "why: ": row["reason"], "where: ": row["place"]}
     why = "\n".join(head + text for head, text in parts.items() if text)
-    return drafts.remediation(
-        state, f"Fix: {row['issue']}", verify, why, list(row["files"]), number
-    )
+    files = list(row["files"])
+    return drafts.remediation(state, f"Fix: {row['issue']}", verify, why, files, number)
 
 
 def resolved(
@@ -411,9 +403,8 @@ def resolved(
     names = [ids] if isinstance(ids, str) else list(dict.fromkeys(name.upper() for name in ids))
     chosen = [_settleable(state, name, how, text) for name in names]
     if how != "task":
-        settled: list[Change] = [
-            ("finding_resolved", {"id": row.id, "how": how, "text": text}) for row in chosen
-        ]
+        said = {"how": how, "text": text}
+        settled: list[Change] = [("finding_resolved", {"id": row.id, **said}) for row in chosen]
         return settled + (_given_up(state, chosen) if how == "waive" else [])
     if not verify:
         todo = f'loopkit review resolve {chosen[0].id} --task --verify "<command>"'

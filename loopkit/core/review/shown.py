@@ -18,14 +18,11 @@ YES, PARTLY = "yes", "partly"
 KEPT, BROKEN, UNSEEN = "kept", "broken", "cannot be checked"
 #: Among the proofs: do criteria and mustNots say all that the request asks for?
 REQUEST = "REQUEST"
+_WAS_KEPT = "kept: how seen | broken: what | cannot be checked"
 #: field: (its words, those that need no reason, what is asked).
 FIELDS = {
     "proofs": ((YES, PARTLY, NO), (YES,), "yes | partly: what is missing | no: why"),
-    "must_nots": (
-        (KEPT, BROKEN, UNSEEN),
-        (UNSEEN,),
-        "kept: how seen | broken: what | cannot be checked",
-    ),
+    "must_nots": ((KEPT, BROKEN, UNSEEN), (UNSEEN,), _WAS_KEPT),
 }
 _MARK = r"[\s:;,.–—-]*"
 
@@ -96,10 +93,8 @@ def merged(answers: Iterable[tuple[list[str], dict]]) -> dict:
             name: next(said[word] for word in order if word in said) for name, said in told.items()
         }
         whole[field] = {name: said[0][0] for name, said in chosen.items()}
-        seen_by = {
-            name: ", ".join(view for _, names in said for view in names)
-            for name, said in chosen.items()
-        }
+        views = {name: [view for _, by in said for view in by] for name, said in chosen.items()}
+        seen_by = {name: ", ".join(names) for name, names in views.items()}
         whole["seen_by"] = {**whole.get("seen_by", {}), **seen_by}
     return whole
 
@@ -114,29 +109,25 @@ def findings(state: LoopState, given: dict) -> list[dict]:
     """What a review's answers find: a proof that does not show its criterion, a mustNot that was
     broken, each unless a finding says so already or the person has let it pass."""
     named = {name for row in given["findings"] for name in row.get("breaks", ())}
-    waived = {name for row in state.findings.values() if _waived(row) for name in row.breaks}
+    proofs = [row for row in state.findings.values() if row.category == PROOF]
+    passed = [row for row in proofs if (row.resolution or {}).get("how") == "waive"]
+    waived = {name for row in passed for name in row.breaks}
     rows, by = [], given.get("seen_by") or {}
     for name, text in (given.get("proofs") or {}).items():
         if split(text).word == NO and name not in {*waived, REQUEST}:
             proof = state.criteria[name].command if name in state.criteria else ""
-            rows.append(
-                {
-                    "issue": f"the proof of {name} does not show it: {split(text).text}",
-                    "reason": f"`{proof}` can pass without it",
-                    "guidance": f"another proof for {name}, or a test that looks at it",
-                    "category": PROOF,
-                    "breaks": [name],
-                    "experts": [one for one in by.get(name, "").split(", ") if one],
-                }
-            )
+            row = {
+                "issue": f"the proof of {name} does not show it: {split(text).text}",
+                "reason": f"`{proof}` can pass without it",
+                "guidance": f"another proof for {name}, or a test that looks at it",
+                "category": PROOF,
+            }
+            views = [one for one in by.get(name, "").split(", ") if one]
+            rows.append({**row, "breaks": [name], "experts": views})
     for name, text in (given.get("must_nots") or {}).items():
         if split(text).word == BROKEN and name not in named:
             rows.append({"issue": f"{name} is broken: {split(text).text}", "breaks": [name]})
     return [{"severity": "BLOCKER", "experts": [], **row} for row in rows]
-
-
-def _waived(row) -> bool:  # type: ignore[no-untyped-def]
-    return row.category == PROOF and (row.resolution or {}).get("how") == "waive"
 
 
 def answer(state: LoopState, name: str) -> str:
