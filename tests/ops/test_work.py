@@ -158,6 +158,22 @@ def test_the_line_that_goes_on_names_every_check(work: Work) -> None:
     assert shown.exit == 1 and "--usd 3 --checks 'grep *' --checks" in shown.out
 
 
+def test_tasks_that_the_loop_does_not_hold_are_not_passed_over_in_silence(work: Work) -> None:
+    path = work.project.folder / taskfile.path_of("demo")
+    work.steps["implementation T-002"] = {"outcome": "fatal", "error": "no"}
+    assert work.go().code == 1
+    path.write_text(TASKS + "- subject: Write d\n  verify: grep -qx good d.txt\n")
+    work.steps["implementation T-002"] = writes("b", "good")
+    assert work.go(how="resume").code == 0
+    assert "does not hold 1 task of docs/plans/demo.tasks.yaml (Write d)" in work.told[0]
+    with pytest.raises(LoopError, match=r"has done its tasks, and does not hold .* \(Write d\)"):
+        work.go(how="force")
+    path.write_text("no list")
+    assert work.go(how="force").code == 0
+    with pytest.raises(LoopError, match="it is no list"):
+        work.go(how="force", tasks=str(path))
+
+
 def test_the_end_is_told_before_the_person_is_called(
     work: Work, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from ...core.journal import limits, prose, stage, verdict
-from ...core.journal.errors import LimitReached, Refused, UsageFault
+from ...core.journal.errors import LimitReached, LoopError, Refused, UsageFault
 from ...core.journal.session import Session
 from ...core.journal.state import LoopState
 from ...core.pipeline import status
@@ -57,11 +57,12 @@ class Wish(NamedTuple):
 
 class Found(NamedTuple):
     """wish: as it was · folder: the loop's, "" where it is to be made · rows: the tasks of one that
-    is to be made of a file."""
+    is to be made of a file · note: what to tell the person first."""
 
     wish: Wish
     folder: str
     rows: list[dict] = []  # noqa: RUF012
+    note: str = ""
 
 
 def look(workspace: Workspace, wish: Wish) -> Found:
@@ -78,15 +79,44 @@ def look(workspace: Workspace, wish: Wish) -> Found:
         _check(workspace, loop, wish)
         if wish.goal is not None or loop.state.tasks or loop.state.stage != stage.INTENT:
             _check_tasks(loop, wish)
-            return Found(wish, folder)
+            return Found(wish, folder, note=_passed_over(workspace, loop, wish))
     if wish.goal is not None:
         return Found(wish, folder)
-    path = wish.tasks or taskfile.path_of(wish.name)
-    base = workspace.folder if wish.tasks else workspace.project
-    if not wish.tasks and not os.path.exists(os.path.join(base, path)):
-        what = f"there is neither a loop {wish.name} nor a file {path}"
+    path, shown = _file(workspace, wish)
+    if not wish.tasks and not os.path.exists(path):
+        what = f"there is neither a loop {wish.name} nor a file {shown}"
         raise Refused(what, f"skill loop:create-tasks makes one: {taskfile.FORM}")
-    return Found(wish, folder, taskfile.read(os.path.join(base, path), path))
+    return Found(wish, folder, taskfile.read(path, shown))
+
+
+def _file(workspace: Workspace, wish: Wish) -> tuple[str, str]:
+    """The path of the tasks that are meant, and how it is shown."""
+    if wish.tasks:
+        return os.path.join(workspace.folder, wish.tasks), wish.tasks
+    shown = taskfile.path_of(wish.name)
+    return os.path.join(workspace.project, shown), shown
+
+
+def _passed_over(workspace: Workspace, loop: Loop, wish: Wish) -> str:
+    """What to tell of tasks that stand in the file and not in the loop that was made of it. Raises
+    Refused where nothing else is left to do."""
+    path, shown = _file(workspace, wish)
+    if wish.goal is not None or not os.path.exists(path):
+        return ""
+    known = {task.subject for task in loop.state.tasks.values()}
+    try:
+        more = [row["subject"] for row in taskfile.read(path, shown) if row["subject"] not in known]
+    except LoopError:
+        if wish.tasks:
+            raise
+        return ""
+    if not more:
+        return ""
+    named = f"{prose.count(len(more), 'task')} of {shown} ({prose.clean('; '.join(more), 200)})"
+    if not loop.state.open:
+        what = f"loop {loop.name} has done its tasks, and does not hold {named}"
+        raise Refused(what, "put them into a file of another name, and run that")
+    return f"loop {loop.name} does not hold {named}: they are left for another name"
 
 
 def _check_leave(workspace: Workspace, wish: Wish, folder: str) -> None:

@@ -115,7 +115,9 @@ def complete(workspace: Workspace, asked: Asked, found: Ready) -> Ready:
     for entry in found.pipeline.entries:
         completions.check_programs(entry.stage.completion, workspace.environment)
     before = Run.open(found.root, asked.session)
-    return found._replace(loop=_loop(workspace, asked, found.pipeline, before))
+    loop = _loop(workspace, asked, found.pipeline, before)
+    notes = [loop.note] if loop and loop.note else []
+    return found._replace(loop=loop, notes=[*found.notes, *notes])
 
 
 def _loop(
