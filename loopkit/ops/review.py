@@ -373,7 +373,12 @@ def _open(state: LoopState) -> list[str]:
     """What wave reviews found and nothing has fixed, blockers first: `F-001 BLOCKER, wave 1: T-002
     app/x.py:3 …`."""
     rows = sorted(state.findings.values(), key=lambda row: row.severity != review.BLOCKER)
-    return [
+    partly = [
+        f"{name}, its proof: partly: {seen.text}"
+        for name, seen in state.shown.items()
+        if seen.word == shown.PARTLY
+    ]
+    return partly + [
         f"{finding.id} {finding.severity}, {finding.source.replace('_', ' ')}: "
         + " ".join(filter(None, (finding.task, finding.place, finding.issue)))
         for finding in rows

@@ -95,7 +95,7 @@ def test_the_prompt_of_an_expert_changes_nothing(project: Project) -> None:
         "- C1: The 101st request",
         "## What must not happen",
         "- M2: A runtime dependency is added",
-        "## Open from the quick looks: does it still hold?\n\n- F-001 BLOCKER, wave 1: no doc",
+        "## Open from earlier looks: does it still hold?\n\n- F-001 BLOCKER, wave 1: no doc",
         "- Files: limiter.txt (new) +1",
         '"severity": "<BLOCKER',
         '"breaks": ["<C1 or M1',
@@ -104,7 +104,7 @@ def test_the_prompt_of_an_expert_changes_nothing(project: Project) -> None:
         assert words in answer.out, words
     light = project.ok("review", "--wave", "1", "--prompt", "simplifier").out
     assert light.startswith("# Review wave 1, a quick look\n") and '"score": <0 to 10>' in light
-    assert "Open from the quick looks" not in light
+    assert "Open from earlier looks" not in light
     assert '"repeats"' in answer.out and '"repeats"' not in light  # who is told of none names none
     assert '"alternative": "<then: guidance that does not>"\n }]' in light
     project.refused(

@@ -33,8 +33,9 @@ Criterion = namedtuple(
 )
 
 #: When a proof is put to the trial: on the untouched tree; with the loop's changes taken away; with
-#: the work, but tests and settings of checks as they were before it.
-BEFORE_WORK, WITHOUT_WORK, OLD_TESTS = "before", "without", "old tests"
+#: the work, but tests and settings of checks as they were before it; with the work, but nothing in
+#: the functions that it changed.
+BEFORE_WORK, WITHOUT_WORK, OLD_TESTS, HOLLOW = "before", "without", "old tests", "hollow"
 #: What it comes to: it fails, as it must; it passes; nobody knows.
 RED, GREEN, NOT_TRIED = "red", "green", "not tried"
 #: command: what was tried · result: one of these three · why: of what was not tried · exit, log: of
@@ -340,8 +341,8 @@ class Changes:
 #: What a thorough review says of a criterion's proof, or of a mustNot that nothing watches. word:
 #: see core/review/shown · text: why · by: the views of those who said it.
 Shown = namedtuple("Shown", "word text by", defaults=("",))
-#: The word for a proof that does not show its criterion; the category of a finding that says so.
-NO, PROOF = "no", "proof"
+#: Does this proof show it? The category of a finding that says that it does not.
+YES, PARTLY, NO, PROOF = "yes", "partly", "no", "proof"
 
 #: A finding of a review. place: `file` or `file:line`; breaks: criteria and mustNots that the work
 #: misses; replaced: the guidance that would have broken a mustNot; resolution: {how, text} or None;
@@ -350,6 +351,6 @@ Finding = namedtuple(
     "Finding",
     "id severity issue guidance violates source round resolution task place reason breaks "
     "category replaced reverses files "
-    "contradicts experts",
-    defaults=(None, None, "", "", (), "other", "", None, (), (), ()),
+    "contradicts experts repeats",
+    defaults=(None, None, "", "", (), "other", "", None, (), (), (), ""),
 )

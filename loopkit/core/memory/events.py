@@ -86,7 +86,8 @@ class FindingRow(Fields):
     files: list[Text] = []
     contradicts: list[Count] = []
     experts: list[Text] = []
-    also = {"Text": "verify repeats"}
+    repeats: Text = ""
+    also = {"Text": "verify"}
 
 
 class DecisionInvalidated(EventType):

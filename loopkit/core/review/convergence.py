@@ -50,7 +50,13 @@ def _split(place: str) -> tuple[str, int | None]:
 
 
 def fixed(state: LoopState, finding: Finding) -> bool:
-    """What the finding asked has been done: its task is completed, or it was approved."""
+    """What the finding asked has been done: its task is completed, or it was approved; or so it is
+    with one that says it again."""
+    rows = [row for row in state.findings.values() if row.repeats == finding.id]
+    return any(_done(state, row) for row in (finding, *rows))
+
+
+def _done(state: LoopState, finding: Finding) -> bool:
     task = state.tasks.get(finding.task or "")
     done = task is not None and task.status == tasks.COMPLETED
     return done or (finding.resolution or {}).get("how") == "approve"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..journal.events import EventType, Fields, on
-from ..journal.parts import Finding, Shown
+from ..journal.parts import PARTLY, YES, Finding, Shown
 from ..memory.events import DecisionInvalidated, DecisionRecorded, FindingRow
 from ..plan.course import looked_at
 from ..plan.events import REVIEWING, OfAgent
@@ -68,7 +68,9 @@ class ReviewThorough(OfAgent, EventType):
         state.unlooked.clear()
         for name, text in {**self.proofs, **self.must_nots}.items():
             word, _, why = text.partition(": ")
-            state.shown[name] = Shown(word, why, self.seen_by.get(name, ""))
+            seen = Shown(word, why, self.seen_by.get(name, ""))
+            if not _stays(state.shown.get(name), seen):
+                state.shown[name] = seen
         before = (state.thorough or {}).get("panel", ())
         state.thorough = {
             "experts": self.experts,
@@ -87,6 +89,13 @@ class ReviewThorough(OfAgent, EventType):
         goals = tuple((row.id, row.text) for row in state.criteria.values())
         categories = {row.data.get("category") for row in rows}
         state.review_rounds.append({**figures, "goals": goals, "categories": categories})
+
+
+def _stays(before: Shown | None, now: Shown) -> bool:
+    """What was missing in a proof is so until those who missed it say otherwise."""
+    if before is None or (before.word, now.word) != (PARTLY, YES):
+        return False
+    return not set(before.by.split(", ")) <= {"", *now.by.split(", ")}
 
 
 class ReviewAsked(EventType):

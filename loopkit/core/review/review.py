@@ -148,6 +148,8 @@ def looks_again(state: LoopState, depth: dict[str, Sequence[str]]) -> list[str]:
     about = set(ranked([], None, files))
     chosen = {name for name in panelists if about.intersection(depth.get(name, ()))}
     known = bool(files) or not done
+    for seen in state.shown.values():
+        chosen.update(seen.by.split(", ") if seen.word == shown.PARTLY else ())
     for finding in state.findings.values():
         proof = finding.category == shown.PROOF and not state.unlooked.isdisjoint(finding.breaks)
         if proof or finding.task and finding.task in [task.id for task in done]:
@@ -240,10 +242,12 @@ def light(state: LoopState, wave: int, given: dict, printed: Sequence[str] = ())
 
 
 def breach(state: LoopState, rows: list[dict]) -> list:
-    """The pause that follows at once where a finding says that a mustNot is broken."""
+    """The pause that follows at once where a finding says that a mustNot is broken, which nobody
+    knew: where its check has failed the loop has stopped for that already."""
     for row in rows:
         for rule in (state.criteria[name] for name in row["breaks"]):
-            if rule.must_not:
+            seen = state.criterion_evidence.get(rule.id)
+            if rule.must_not and (seen is None or seen.passed):
                 where = f" ({row['place']})" if row["place"] else ""
                 reason = f"{rule.id} is broken: {rule.text}; "
                 reason += f"{row['id']}{where}: {row['issue'][:300]}"
@@ -328,9 +332,9 @@ def thorough(
     for field in shown.FIELDS:
         names = [name for name in answers.get(field, ()) if name != shown.REQUEST]
         _known(state, names, field, must_not=field == "must_nots")
-    if "must_nots" in answers:
-        everybody = dict.fromkeys(answers["must_nots"], ", ".join(experts))
-        answers["seen_by"] = answers.get("seen_by", everybody)
+    told = [name for field in shown.FIELDS for name in answers.get(field, ())]
+    if told:
+        answers.setdefault("seen_by", dict.fromkeys(told, ", ".join(experts)))
     rows = findings(state, [*given["findings"], *shown.findings(state, given)])
     score = given.get("score")
     decided = convergence.settle(state, rows, size, score)

@@ -7,13 +7,11 @@ import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from ..journal.parts import NO, PROOF, Shown
+from ..journal.parts import NO, PARTLY, PROOF, YES, Shown
 
 if TYPE_CHECKING:
     from ..journal.state import LoopState
 
-#: Does this proof show it?
-YES, PARTLY = "yes", "partly"
 #: Was it kept? Whoever cannot see it says so.
 KEPT, BROKEN, UNSEEN = "kept", "broken", "cannot be checked"
 #: Among the proofs: do criteria and mustNots say all that the request asks for?
@@ -70,6 +68,11 @@ def proven(state: LoopState) -> list[str]:
     return [row.id for row in state.criteria.values() if row.command and not row.must_not]
 
 
+def guarded(state: LoopState) -> list[str]:
+    """The mustNots that a command watches: a review may say of it that it would not notice."""
+    return [row.id for row in state.must_nots if row.command]
+
+
 def unchecked(state: LoopState) -> list[str]:
     """The mustNots that neither a command nor named paths watch."""
     rows = [row for row in state.must_nots if not row.command]
@@ -114,7 +117,7 @@ def findings(state: LoopState, given: dict) -> list[dict]:
     waived = {name for row in passed for name in row.breaks}
     rows, by = [], given.get("seen_by") or {}
     for name, text in (given.get("proofs") or {}).items():
-        if split(text).word == NO and name not in {*waived, REQUEST}:
+        if split(text).word == NO and name not in {*waived, REQUEST, *guarded(state)}:
             proof = state.criteria[name].command if name in state.criteria else ""
             row = {
                 "issue": f"the proof of {name} does not show it: {split(text).text}",
@@ -142,7 +145,7 @@ def answer(state: LoopState, name: str) -> str:
 def doubts(state: LoopState) -> list[str]:
     """What nobody has seen, or not all of it, a line each."""
     rows = []
-    for name in proven(state):
+    for name in [*proven(state), *(name for name in guarded(state) if name in state.shown)]:
         seen: Shown = state.shown.get(name, Shown("", ""))
         word, why = seen.word, seen.text
         if word == PARTLY:

@@ -10,9 +10,9 @@ from loopkit.core.journal.errors import LoopError, Refused, UsageFault
 from loopkit.core.journal.parts import Changed
 from loopkit.core.memory import decisions
 from loopkit.core.plan import drafts
-from loopkit.core.review import review
+from loopkit.core.review import gate, review
 from loopkit.core.steps import due, kinds, snapshot, waves
-from tests.core.kit import Book, task
+from tests.core.kit import Book, outcome, task
 
 BLOCKER = {
     "severity": "BLOCKER",
@@ -231,6 +231,25 @@ def test_a_broken_must_not_pauses_at_once_and_is_fixed_after_resume() -> None:
     book.do(waves.closed)
     book.review([])
     assert review.passed(book.state)
+
+
+def test_what_its_check_has_said_already_pauses_no_second_time() -> None:
+    book = Book().worked()
+    book.do(gate.criterion_verified, "M2", outcome(False))
+    assert book.state.session.verdict == "must_not_breached"
+    book.line("resumed")
+    book.review([{**BLOCKER, "breaks": ["M2"]}])
+    assert book.state.session.status == "running" and list(book.state.open) == ["T-002"]
+
+
+def test_a_finding_that_is_said_again_is_fixed_with_that() -> None:
+    book = Book().worked()
+    book.do(review.light, 1, light(findings=[WARNING]))
+    book.review([{**BLOCKER, "repeats": "F-001"}])
+    assert [row.id for row in review.standing(book.state)] == ["F-001", "F-002"]
+    book.wave()
+    book.verify("T-002")
+    assert review.standing(book.state) == []
 
 
 def test_also_in_a_light_review_which_blocks_nothing_else() -> None:

@@ -156,6 +156,32 @@ def test_what_was_not_seen_passes_and_is_a_doubt(answers: dict, says: str) -> No
     assert gate.card_kind(seen().seen().state, GATE) == verdict.SHIP
 
 
+def test_what_is_missing_in_a_proof_stays_until_those_who_missed_it_say_otherwise() -> None:
+    book = Book().worked().seen()
+    for by, word, stands in (
+        ("a, b", "partly: one case", True),
+        ("c", "yes", True),
+        ("b, c", "yes", True),
+        ("a, b, c", "yes", False),
+    ):
+        whole = {"findings": [], "experts": [], "proofs": {"C1": word}}
+        given = {**shown.merged([(by.split(", "), whole)]), "experts": ["a", "b", "c"]}
+        book.do(lambda state, given=given: review.thorough(state, given))
+        said = [row for row in gate.doubts(book.state) if "a part of it: one case" in row]
+        assert bool(said) is stands, by
+        assert ("a" in review.looks_again(book.state, {})) is True
+
+
+@pytest.mark.parametrize("word", ["no", "partly"])
+def test_a_command_that_does_not_notice_what_must_not_happen(word: str) -> None:
+    book = seen(proofs={"C1": "yes", "M2": f"{word}: it runs no test"})
+    assert not book.state.findings and book.state.session.status == verdict.RUNNING
+    assert trials.vain(book.state) == (
+        {"M2": "does not show it, the review says: it runs no test"} if word == "no" else {}
+    )
+    assert [row for row in gate.doubts(book.state) if row.startswith("the proof of M2")]
+
+
 def test_what_nobody_answered_is_not_taken_for_seen() -> None:
     book = Book().worked().seen()
     book.do(review.thorough, {"experts": ["a", "b", "c"], "findings": []})
