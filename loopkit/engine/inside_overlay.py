@@ -61,7 +61,7 @@ class Change:
         for path, mode in self.rows:
             content: bytes | None = b""
             if self.what == START:
-                content = _next(heap, path) if mode else None
+                content = blob(heap, path) if mode else None
             was = self._file(path)
             if content is None or was is None or self._is_link(mode):
                 self.left.append((path, mode, content))
@@ -185,7 +185,7 @@ class Change:
         return True
 
 
-def _next(heap: BinaryIO, path: str) -> bytes:
+def blob(heap: BinaryIO, path: str) -> bytes:
     """The next content in the answers of `git cat-file --batch`."""
     words = heap.readline().split()
     content = heap.read(int(words[2]) + 1)[:-1] if len(words) == 3 else b""

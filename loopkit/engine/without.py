@@ -6,6 +6,7 @@ made, a copy of the tree elsewhere. What a check writes there is gone afterwards
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -17,6 +18,7 @@ from collections.abc import Callable, Iterable
 from typing import BinaryIO, NamedTuple
 
 from ..core.evidence import command
+from ..core.evidence.hollow import hollow
 from ..core.journal.parts import GREEN, NOT_TRIED, RED
 from . import inside_overlay
 from .checkpoints import snapshot
@@ -46,6 +48,14 @@ _OLD = (
     (START, "with the work, tests and settings as before"),
     ("", "with the work, apart from the real tree"),
 )
+#: The same, to find out whether a check needs what changed functions do, or their names alone.
+HOLLOW = "hollow"
+_HOLLOW = (
+    (HOLLOW, "with the work, but nothing in the functions that it changed"),
+    (START, "with those files as before"),
+)
+#: What `Change` calls it: it takes the files' contents from us either way.
+_INSIDE = {HOLLOW: START}
 #: {project: why no overlay can be made over it, or ""}, found out once.
 _refusals: dict[str, str] = {}
 
@@ -109,6 +119,14 @@ def held(check: Check) -> Tried:
     return Tried(second, first, None, word, why)
 
 
+def hollowed(check: Check) -> Tried:
+    """Run a check with the work, but nothing in the functions that it changed in these files of
+    Python: GREEN where it passes all the same, though it needs the files, and `why` names the
+    functions; RED where it fails, as it should. Raises what `tried` does."""
+    outcomes, word, why = _tried(check, _HOLLOW, _found_hollow)
+    return Tried(None, outcomes[0] if outcomes else None, None, word, why)
+
+
 def _tried(
     check: Check, runs: tuple, judge: Callable[[_Place, str, bool], tuple[str, str] | None]
 ) -> tuple[list[dict], str, str]:
@@ -120,6 +138,8 @@ def _tried(
             folder = os.path.join(check.project, check.folder)
             place = _Place(own, repo.project, folder, check.environment)
             place.changed(check.changed, check.start, obeys_modes(repo, check.environment))
+            if runs is _HOLLOW and not place.empty_functions():
+                return outcomes, NOT_TRIED, "no function of Python has changed"
             word, why = _runs(check, runs, judge, place, outcomes)
     except (OSError, Unavailable, GitFault) as error:
         word, why = NOT_TRIED, _why(error)
@@ -179,15 +199,27 @@ def _found_old(place: _Place, what: str, passed: bool) -> tuple[str, str] | None
     return (RED, "") if passed else (NOT_TRIED, "it does not pass apart from the real tree")
 
 
+def _found_hollow(place: _Place, what: str, passed: bool) -> tuple[str, str] | None:
+    """The same, where functions are emptied."""
+    if place.fault:
+        return NOT_TRIED, place.fault
+    if what == HOLLOW:
+        return None if passed else (RED, "")
+    return (NOT_TRIED, "it looks at other files") if passed else (GREEN, ", ".join(place.functions))
+
+
 class _Place:
     """Where the runs are: each in an overlay of its own, or in a copy. refusal: why in a copy ·
-    fault: why the last run says nothing · rows: what is taken away, as `Change` has it."""
+    fault: why the last run says nothing · rows: what is taken away, as `Change` has it · functions:
+    which changed, of Python."""
 
     def __init__(self, own: str, project: str, folder: str, environment: dict) -> None:
         self.own, self.project, self.environment = own, project, environment
         self.folder = os.path.relpath(os.path.realpath(folder), project)
         self.rows: list[list[str]] = []
         self.objects: list[str] = []
+        self.functions: list[str] = []
+        self.hollow: dict[str, bytes] = {}
         self.fault, self.tree, self.modes = "", "", True
         if project not in _refusals:
             _refusals[project] = self._refused()
@@ -207,6 +239,21 @@ class _Place:
         known = [row for row in known if row[1] != MODULE]
         self.rows = [[path, mode] for path, mode, _ in known]
         self.objects = [object_id for _, _, object_id in known if object_id]
+
+    def empty_functions(self) -> list[str]:
+        """Read the changed files, and what is left of them without what their functions do; which
+        functions these are."""
+        with tempfile.TemporaryFile() as heap:
+            self._pour(START, heap)
+            heap.seek(0)
+            for path, mode in self.rows:
+                before = inside_overlay.blob(heap, path) if mode else b""
+                with contextlib.suppress(OSError, UnicodeDecodeError):
+                    left, names = hollow(_text(f"{self.project}/{path}"), before.decode())
+                    if names:
+                        self.hollow[path] = left.encode()
+                        self.functions += names
+        return self.functions
 
     def run(self, what: str, arguments: list[str], log: str, seconds: float) -> Outcome:
         """Run the check, with its files as they are, or `what` becomes of the changed ones."""
@@ -277,8 +324,8 @@ class _Place:
             "project": self.project,
             "folder": self.folder,
             "arguments": arguments,
-            "rows": self.rows if what else [],
-            "what": what,
+            "rows": self._rows(what),
+            "what": _INSIDE.get(what, what),
             "modes": self.modes,
             "size": SIZE,
             "uid": os.geteuid(),
@@ -286,8 +333,15 @@ class _Place:
             "locale": self.environment.get("LC_CTYPE"),
         }
 
+    def _rows(self, what: str) -> list[list[str]]:
+        if what == HOLLOW:
+            return [[path, _mode(f"{self.project}/{path}")] for path in self.hollow]
+        return self.rows if what else []
+
     def _pour(self, what: str, file: BinaryIO) -> None:
-        """Append how the changed files were, as `Change` reads it."""
+        """Append how the changed files were, or what is left of them, as `Change` reads it."""
+        for content in self.hollow.values() if what == HOLLOW else ():
+            file.write(b"hollow blob %d\n%b\n" % (len(content), content))
         if what == START and self.objects:
             feed = "\n".join(self.objects).encode() + b"\n"
             options = {"given": feed, "seconds": LONG_SECONDS, "output": file}
@@ -310,9 +364,18 @@ class _Place:
             with tempfile.TemporaryFile() as heap:
                 self._pour(what, heap)
                 heap.seek(0)
-                change = Change(top, self.rows, what, self.modes)
+                change = Change(top, self._rows(what), _INSIDE.get(what, what), self.modes)
                 change.early(heap, top)
                 change.late()
+
+
+def _mode(path: str) -> str:
+    return "100755" if os.access(path, os.X_OK) else "100644"
+
+
+def _text(path: str) -> str:
+    with open(path, "rb") as file:
+        return file.read().decode()
 
 
 def _why(error: Exception) -> str:

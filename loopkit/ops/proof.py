@@ -19,6 +19,7 @@ from ..core.journal.errors import LoopError
 from ..core.journal.parts import (
     BEFORE_WORK,
     GREEN,
+    HOLLOW,
     NOT_TRIED,
     OLD_TESTS,
     PERSON,
@@ -169,6 +170,8 @@ def run(
     outcome["program"] = _program(workspace, loop, line)
     if since is not None and outcome["passed"] and OLD_TESTS not in tried:
         tried |= _with_old_tests(*given, since)
+    if since is not None and outcome["passed"] and not loop.state.criteria[name].must_not:
+        tried |= {} if HOLLOW in tried else _hollow(*given, since)
     return outcome, tried
 
 
@@ -231,6 +234,9 @@ def told(tried: dict[str, tuple]) -> str:
     """What a proof came to apart from the real tree, to follow what it came to there."""
     said = []
     for when, (result, why, _) in tried.items():
+        if when == HOLLOW:
+            said += [f"passes though nothing is left in {why}"] if result == GREEN else []
+            continue
         how, good = _HOW[when]
         words = {RED: f"fails {how}", GREEN: f"passes {how}"}.get(result, f"not tried {how}")
         said.append(words if result == good or not why else f"{words}: {why}")
@@ -252,7 +258,8 @@ def _same(state: LoopState, name: str, line: str, seen: dict) -> tuple[dict, dic
             continue
         outcome = {**evidence._asdict(), "note": "", "output": "", "signature": ""}
         outcome["shown"] = f"as for {other}"
-        known = {WITHOUT_WORK: trial, OLD_TESTS: trials.of(state, other, OLD_TESTS, line)}
+        more = {when: trials.of(state, other, when, line) for when in (OLD_TESTS, HOLLOW)}
+        known = {WITHOUT_WORK: trial, **more}
         tried = {when: (one.result, one.why, one._asdict()) for when, one in known.items() if one}
         return outcome, tried
     return None
@@ -298,6 +305,47 @@ def _with_old_tests(
         word, why = (GREEN if passed else RED), ""
     weak = [changes.told(row) for row in rows if row.status != "A"] or map(changes.told, rows)
     return {OLD_TESTS: (word, why or ", ".join(list(weak)[: changes.SHOWN]), outcome)}
+
+
+def _hollow(
+    workspace: Workspace, loop: Loop, name: str, line: str, since: _Since
+) -> dict[str, tuple[str, str, dict | None]]:
+    """Run a check with the work, but nothing in the functions that it changed; {} where that says
+    nothing. Where it passes, and no criterion's did not, the mustNots' too until one fails: so
+    something looks at what the work does."""
+    found = _emptied(workspace, loop, name, line, since)
+    known = [when.get(HOLLOW) for when in loop.state.trials.values()]
+    if GREEN in (row[0] for row in found.values()) and not _has_red(known):
+        for other in loop.state.must_nots:
+            passed = other.id in loop.state.criterion_evidence
+            seen = _emptied(workspace, loop, other.id, other.command, since) if passed else {}
+            for when, (result, _, ran) in seen.items():
+                token = loop.state.session.token
+                digest.vouch_trial(token, other.id, when, other.command, result, ran or {})
+            workspace.change(loop, trials.tried_apart, other.id, other.command, seen)
+            if RED in (row[0] for row in seen.values()):
+                break
+    return found
+
+
+def _has_red(rows: list) -> bool:
+    return any(row is not None and row.result == RED for row in rows)
+
+
+def _emptied(
+    workspace: Workspace, loop: Loop, name: str, line: str, since: _Since
+) -> dict[str, tuple[str, str, dict | None]]:
+    changed = sorted(path for row in since.rows for path in changes.paths(row))
+    paths = testfiles.work(changed, line or "", tables.tests(), _inner(workspace, loop))
+    code = [path for path in paths if path.endswith(".py")]
+    if since.why or not code or not line:
+        return {}
+    found = without.hollowed(_apart(workspace, loop, name, line, code, since))
+    _check_time(workspace, found)
+    word, ran = found.word, found.without
+    if word == RED and ran is not None:
+        word = NOT_TRIED if _compared(workspace, loop, name, line, ran)["passed"] else RED
+    return {} if word == NOT_TRIED else {HOLLOW: (word, found.why, ran)}
 
 
 class _Since(NamedTuple):

@@ -6,7 +6,7 @@ import os
 
 from ..core.evidence import consent
 from ..core.journal import task as tasks
-from ..core.journal.parts import OLD_TESTS, WITHOUT_WORK
+from ..core.journal.parts import HOLLOW, OLD_TESTS, WITHOUT_WORK
 from ..core.journal.state import LoopState
 from ..core.journal.task import Evidence
 from . import atomic, digest, tables
@@ -59,7 +59,7 @@ def _fault(loop: Loop, name: str, proof: Evidence, vouched: frozenset[str]) -> s
 def _trial_fault(state: LoopState, name: str, proof: Evidence, vouched: frozenset[str]) -> str:
     """Trials of the proof that stands count only where loopkit has recorded them."""
     line = state.check_of(name)
-    for when in (WITHOUT_WORK, OLD_TESTS) if proof.digest else ():
+    for when in (WITHOUT_WORK, OLD_TESTS, HOLLOW) if proof.digest else ():
         trial = state.trials.get(name, {}).get(when)
         if trial is None or trial.command != line:
             continue

@@ -176,6 +176,42 @@ def test_what_one_run_leaves_is_not_there_in_the_next(placed: Project) -> None:
     assert found.word == "green"
 
 
+@pytest.mark.parametrize(
+    ("code", "word"),
+    [
+        ("import mod; mod.new", "green"),
+        ("import mod; mod.new()", "green"),
+        ("import mod; assert mod.new() == 1", "red"),
+        ("import mod; assert mod.Box().size() == 2", "red"),
+        ("import os; assert os.access('mod.py', os.X_OK)", "not tried"),
+    ],
+)
+def test_functions_that_do_nothing(placed: Project, code: str, word: str) -> None:
+    """A check that passes all the same, and needs the file, sees names alone."""
+    placed.write("mod.py", "class Box:\n    def size(self):\n        return 1\n")
+    (placed.folder / "mod.py").chmod(0o755)
+    placed.commit()
+    text = "class Box:\n    def size(self):\n        return 2\n\n\ndef new():\n    return 1\n"
+    placed.write("mod.py", text)
+    given = {"folder": ".", "start": "HEAD", "seconds": 60, "until": time.monotonic() + FAR}
+    line = shlex.join([sys.executable, "-B", "-c", code])
+    given |= {"environment": placed.environment, "line": line, "changed": ["mod.py", "gone.py"]}
+    before = placed.files()
+    found = without.hollowed(without.Check(str(placed.folder), **given))  # type: ignore[arg-type]
+    why = {"green": "Box.size, new", "red": "", "not tried": "it looks at other files"}[word]
+    said = found.why.partition(" (in a copy")[0]
+    assert (found.word, said, placed.files()) == (word, why, before)
+
+
+def test_without_changed_functions_nothing_is_emptied(placed: Project) -> None:
+    placed.write("latin.py", "x = 1\n")
+    given = {"folder": ".", "start": "HEAD", "seconds": 60, "until": time.monotonic() + FAR}
+    given |= {"environment": placed.environment, "line": "true"}
+    (placed.folder / "latin.py").write_bytes(b"def f():\n    return '\xe9'\n")
+    check = without.Check(str(placed.folder), changed=["latin.py", "file.txt"], **given)  # type: ignore[arg-type]
+    assert without.hollowed(check).why == "no function of Python has changed"
+
+
 def test_no_compiled_module_answers(placed: Project) -> None:
     """In an overlay, the copy has none: one that Python never compares, and one whose source is
     gone."""

@@ -123,6 +123,38 @@ def test_the_only_test_is_not_run(going: Going, files: Files, line: str) -> None
     assert end.how == "failed" and "no test ran" in end.said, end
 
 
+CASE = "\n\nclass Test(unittest.TestCase):\n"
+CALLED = (
+    f"import unittest\n\nfrom rate import limit\n{CASE}    def test_it(self):\n        limit()\n"
+)
+NAMED = proof(f"{PYTHON} -B -c 'from rate import limit'", "there is a limit")
+
+
+@pytest.mark.parametrize(
+    ("files", "asked"),
+    [
+        (STUBBED, {"criteria": [NAMED]}),
+        (STUBBED, {"criteria": [proof("grep -q 'def limit' rate.py")]}),
+        ({**STUBBED, "tests/test_limit.py": CALLED}, {}),
+    ],
+)
+def test_a_name_that_does_nothing(going: Going, files: Files, asked: dict) -> None:
+    """The proof needs the work, and passes though nothing is left in it but names."""
+    end = ends(going, files, asked)
+    says = "every check passes though nothing is left in limit"
+    assert (end.how, end.doubts) == ("MONITOR", says), end.said
+    assert f"this check {says.removeprefix('every check ')}" in going.prompt(REVIEWER)
+
+
+def test_another_proof_sees_what_the_function_does(going: Going) -> None:
+    """Then one that sees its name may do so; the card says which."""
+    text = f"{LIMIT['rate.py']}\n\ndef limit():\n    return 100\n"
+    asked = {"criteria": [NAMED, proof(LIMITED)]}
+    end = ends(going, {**LIMIT, "rate.py": text}, asked)
+    assert (end.how, end.doubts) == ("SHIP", ""), end.said
+    assert "C1 passes though nothing is left in allowed, limit: it shows" in end.said
+
+
 EXISTING: dict[str, Files] = {
     "deleted": {"tests/test_rate.py": None},
     "skipped": {
@@ -253,6 +285,15 @@ def test_what_must_not_happen_is_worded_so_that_nothing_can_check_it(
         going, LIMIT, {"must_nots": vague}, judged={"must_nots": {"M1": word} if word else {}}
     )
     assert end.how == "MONITOR" and "M1: nobody could check" in end.doubts, end
+
+
+def test_a_command_that_would_not_notice(going: Going) -> None:
+    """It is worded as what must not happen, and checked by what cannot see it: a review says so."""
+    blind = [proof("test -f rate.py", "an old test fails"), UNCHANGED]
+    judged = {"proofs": {"C1": "yes", "M1": "no: it runs no test"}}
+    end = ends(going, LIMIT, {"must_nots": blind}, judged=judged)
+    assert end.how == "given back" and "M1 an old test fails" in end.said, end.said
+    assert "Would the command of M1 exit 0" in going.prompt(REVIEWER)
 
 
 # -- who looks

@@ -103,6 +103,14 @@ def test_only_documentation(going: Going) -> None:
     assert (end.how, end.doubts) == ("SHIP", ""), end.said
 
 
+def test_something_goes_from_a_function(going: Going) -> None:
+    """Nothing new is seen there; that it does what it did says the test that was there."""
+    there = {"rate.py": "def allowed(n):\n    print(n)\n    return True\n"}
+    asked = {"criteria": [proof("sh -c '! grep -q print rate.py'", "it prints nothing")]}
+    end = ends(going, {"rate.py": PROJECT["rate.py"]}, asked, there)
+    assert (end.how, end.doubts) == ("SHIP", ""), end.said
+
+
 def test_a_deletion(going: Going) -> None:
     """A module goes, and its test with it: what the old test says then is true."""
     there = {"old.py": "x = 1\n", "tests/test_old.py": TEST.replace("rate", "old")}

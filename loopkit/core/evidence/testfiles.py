@@ -30,9 +30,13 @@ _NAMES = re.compile(r"[./](?!\w*(?<=\.)(?:ini|cfg|toml|json|ya?ml)$)")
 def taken_away(changed: list[str], line: str, table: dict, folder: str = ".") -> list[str]:
     """Paths of the work that a check has to need: all that changed but what belongs to tests and
     what the check runs; where nothing else changed, those. folder: where it runs."""
+    return work(changed, line, table, folder) or changed
+
+
+def work(changed: list[str], line: str, table: dict, folder: str = ".") -> list[str]:
+    """Of what changed all but what belongs to tests."""
     run = _files_run(line, folder)
-    work = [path for path in changed if path not in run and not of_tests(path, table)]
-    return work or changed
+    return [path for path in changed if path not in run and not of_tests(path, table)]
 
 
 def of_tests(path: str, table: dict) -> bool:

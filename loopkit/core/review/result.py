@@ -123,6 +123,10 @@ def notes(state: LoopState) -> list[str]:
             by_command.setdefault(row.command, []).append(row.id)
     several = [(line, names) for line, names in by_command.items() if len(names) > 1]
     rows = [f"one command shows {', '.join(names)}: {line}" for line, names in several]
+    rows += [
+        f"{name} passes though nothing is left in {functions}: it shows that they are there"
+        for name, functions in trials.thin(state).items()
+    ]
     done = state.changes
     if done.session:
         rows.append(f"the session wrote itself, no agent: {', '.join(done.session)}")

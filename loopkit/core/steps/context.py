@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..evidence import changes, command
+from ..evidence import changes, command, trials
 from ..journal import parts, prose, settings
 from ..journal import task as tasks
 from ..journal.events import Change
 from ..journal.state import LoopState
-from ..journal.task import Evidence, Task
+from ..journal.task import Task
 from ..memory import decisions
 from ..plan import drafts, events
 from ..request import clarify
@@ -157,14 +157,25 @@ def _success(state: LoopState, task: Task | None) -> list:
     """(name, text, its command, what tells that apart, whether the task serves it) of criteria."""
     served = task.criteria if task else ()
     return [
-        (row.id, row.text, row.command, _apart(state.criterion_evidence, row.id), row.id in served)
+        (row.id, row.text, row.command, _apart(state, row.id), row.id in served)
         for row in state.criteria.values()
         if not row.must_not
     ]
 
 
-def _apart(seen: dict[str, Evidence], name: str) -> str:
-    return command.APART.get(seen[name].told, "") if name in seen else ""
+def _apart(state: LoopState, name: str) -> str:
+    """What is known of a proof, to follow "this check"."""
+    row, seen = state.criteria[name], state.criterion_evidence.get(name)
+    known = state.baselines.get(row.command or "")
+    said = [command.APART.get(seen.told, "")] if seen else []
+    if known is not None and row.must_not and known["exit"]:
+        names = prose.count(len(known["failures"]), "failure")
+        said.append(f"failed before the work too ({names}): only what fails newly counts")
+    if row.must_not and seen is not None and not seen.passed:
+        said.append("fails newly now" if known else "fails now")
+    if functions := trials.thin(state).get(name):
+        said.append(f"passes though nothing is left in {functions}")
+    return "; it ".join(filter(None, said))
 
 
 def _about(state: LoopState, task: Task | None) -> dict | None:
@@ -305,8 +316,7 @@ _VALUES: dict[str, Callable[[LoopState, Task | None], Any]] = {
     "success": _success,
     # (name, text, the command that will be run, what tells that apart, files that must not change)
     "must_nots": lambda state, task: [
-        (row.id, row.text, row.command, _apart(state.criterion_evidence, row.id), row.paths)
-        for row in state.must_nots
+        (row.id, row.text, row.command, _apart(state, row.id), row.paths) for row in state.must_nots
     ],
     "item": _about,
     "again": _again,
