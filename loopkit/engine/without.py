@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable
 from typing import BinaryIO, NamedTuple
 
 from ..core.evidence import command
-from ..core.evidence.hollow import hollow
+from ..core.evidence.hollow import hollow, says_the_same
 from ..core.journal.parts import GREEN, NOT_TRIED, RED
 from . import inside_overlay
 from .checkpoints import snapshot
@@ -54,6 +54,8 @@ _HOLLOW = (
     (HOLLOW, "with the work, but nothing in the functions that it changed"),
     (START, "with those files as before"),
 )
+#: Why nothing can be emptied, where that is worth a word.
+ONLY_COMMENTS = "only comments and docstrings have changed in the code"
 #: What `Change` calls it: it takes the files' contents from us either way.
 _INSIDE = {HOLLOW: START}
 #: {project: why no overlay can be made over it, or ""}, found out once.
@@ -139,7 +141,7 @@ def _tried(
             place = _Place(own, repo.project, folder, check.environment)
             place.changed(check.changed, check.start, obeys_modes(repo, check.environment))
             if runs is _HOLLOW and not place.empty_functions():
-                return outcomes, NOT_TRIED, "no function of Python has changed"
+                return outcomes, NOT_TRIED, place.unsaid or "no function of Python has changed"
             word, why = _runs(check, runs, judge, place, outcomes)
     except (OSError, Unavailable, GitFault) as error:
         word, why = NOT_TRIED, _why(error)
@@ -211,7 +213,7 @@ def _found_hollow(place: _Place, what: str, passed: bool) -> tuple[str, str] | N
 class _Place:
     """Where the runs are: each in an overlay of its own, or in a copy. refusal: why in a copy ·
     fault: why the last run says nothing · rows: what is taken away, as `Change` has it · functions:
-    which changed, of Python."""
+    which changed, of Python · unsaid: ONLY_COMMENTS, where that is so."""
 
     def __init__(self, own: str, project: str, folder: str, environment: dict) -> None:
         self.own, self.project, self.environment = own, project, environment
@@ -220,7 +222,7 @@ class _Place:
         self.objects: list[str] = []
         self.functions: list[str] = []
         self.hollow: dict[str, bytes] = {}
-        self.fault, self.tree, self.modes = "", "", True
+        self.fault, self.tree, self.unsaid, self.modes = "", "", "", True
         if project not in _refusals:
             _refusals[project] = self._refused()
         self.refusal = _refusals[project]
@@ -243,16 +245,20 @@ class _Place:
     def empty_functions(self) -> list[str]:
         """Read the changed files, and what is left of them without what their functions do; which
         functions these are."""
+        same = 0
         with tempfile.TemporaryFile() as heap:
             self._pour(START, heap)
             heap.seek(0)
             for path, mode in self.rows:
                 before = inside_overlay.blob(heap, path) if mode else b""
                 with contextlib.suppress(OSError, UnicodeDecodeError):
-                    left, names = hollow(_text(f"{self.project}/{path}"), before.decode())
+                    text, old = _text(f"{self.project}/{path}"), before.decode()
+                    left, names = hollow(text, old)
+                    same += says_the_same(text, old)
                     if names:
                         self.hollow[path] = left.encode()
                         self.functions += names
+        self.unsaid = ONLY_COMMENTS if same == len(self.rows) else ""
         return self.functions
 
     def run(self, what: str, arguments: list[str], log: str, seconds: float) -> Outcome:

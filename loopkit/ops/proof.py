@@ -345,7 +345,9 @@ def _emptied(
     word, ran = found.word, found.without
     if word == RED and ran is not None:
         word = NOT_TRIED if _compared(workspace, loop, name, line, ran)["passed"] else RED
-    return {} if word == NOT_TRIED else {HOLLOW: (word, found.why, ran)}
+    if word == NOT_TRIED and found.why != without.ONLY_COMMENTS:
+        return {}
+    return {HOLLOW: (word, found.why, ran)}
 
 
 class _Since(NamedTuple):

@@ -210,6 +210,12 @@ def test_without_changed_functions_nothing_is_emptied(placed: Project) -> None:
     (placed.folder / "latin.py").write_bytes(b"def f():\n    return '\xe9'\n")
     check = without.Check(str(placed.folder), changed=["latin.py", "file.txt"], **given)  # type: ignore[arg-type]
     assert without.hollowed(check).why == "no function of Python has changed"
+    placed.write("code.py", "x = 1\n")
+    placed.commit()
+    placed.write("code.py", "x = 1  # one\n")
+    for changed, why in ((["code.py"], without.ONLY_COMMENTS), (["code.py", "gone.py"], "")):
+        check = without.Check(str(placed.folder), changed=changed, **given)  # type: ignore[arg-type]
+        assert without.hollowed(check).why == (why or "no function of Python has changed")
 
 
 def test_no_compiled_module_answers(placed: Project) -> None:

@@ -72,3 +72,19 @@ def _empty(lines: list[bytes], node: ast.AST) -> None:
         row = min(one.lineno for one in decorated) - 1
     end_row, end_column = (last.end_lineno or 1) - 1, last.end_col_offset or 0
     lines[row : end_row + 1] = [lines[row][:column] + b"pass" + lines[end_row][end_column:]]
+
+
+def says_the_same(text: str, before: str) -> bool:
+    """Whether only comments, docstrings and layout tell two texts of Python apart."""
+    try:
+        return _silent(text) == _silent(before)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+
+
+def _silent(text: str) -> str:
+    tree = ast.parse(text)
+    for node in ast.walk(tree):
+        if isinstance(node, (*FUNCTIONS, ast.ClassDef, ast.Module)) and node.body:
+            node.body = _body(node)
+    return ast.dump(tree)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from loopkit.core.evidence.hollow import hollow
+from loopkit.core.evidence.hollow import hollow, says_the_same
 from tests.conftest import ROOT
 
 OLD = '''\
@@ -73,6 +73,21 @@ def test_forms(text: str, want: str) -> None:
 @pytest.mark.parametrize("text", ["", "x = 1\n", "def f(:\n", "\0", "{" * 300])
 def test_what_has_no_function(text: str) -> None:
     assert hollow(text, "") == (text, [])
+
+
+@pytest.mark.parametrize(
+    ("text", "same"),
+    [
+        (f"# 2024\n{OLD}\n\n# the end\n", True),
+        (OLD.replace("A module", "Another").replace("Whether n is", "Whether it is"), True),
+        (OLD.replace("100", "101"), False),
+        (OLD.replace("import functools", ""), False),
+        ("def f(:\n", False),
+        ("", False),
+    ],
+)
+def test_comments_and_docstrings_say_nothing(text: str, same: bool) -> None:
+    assert says_the_same(text, OLD) is same
 
 
 def test_overloads_are_no_functions() -> None:
