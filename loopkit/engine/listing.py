@@ -97,7 +97,7 @@ def ignored(project: str, env: dict) -> dict[str, dict[str, str]]:
 def inside(project: str, names: list[str]) -> dict[str, dict[str, str]]:
     """{folder: {name: size and time; "" for a folder}}, a folder whole or not at all, the shallow
     ones first; under "" the names that are given."""
-    names = [name for name in names if name and not _skips(name.rstrip("/"))]
+    names = [name for name in names if name and not comes_and_goes(name.rstrip("/"))]
     found: dict[str, dict[str, str]] = {"": {}}
     left = MOST_IGNORED
     for name in names[:left]:
@@ -113,17 +113,20 @@ def inside(project: str, names: list[str]) -> dict[str, dict[str, str]]:
     return found
 
 
-def _skips(path: str) -> bool:
-    name = os.path.basename(path)
-    caches = name.startswith(".") and name.endswith("_cache")
-    return caches or not _SKIPPED.isdisjoint(path.split("/"))
+def comes_and_goes(path: str) -> bool:
+    """Whether a path is, or lies in, what runs leave behind and no work is: caches."""
+    parts = path.split("/")
+    caches = (part.startswith(".") and part.endswith("_cache") for part in parts)
+    return any(caches) or not _SKIPPED.isdisjoint(parts)
 
 
 def _entries(folder: str, most: int) -> dict[str, str] | None:
     """What lies in a folder; None for one that is too large, or cannot be read."""
     try:
         with os.scandir(folder) as entries:
-            kept = (entry for entry in entries if not (_is_folder(entry) and _skips(entry.name)))
+            kept = (
+                entry for entry in entries if not (_is_folder(entry) and comes_and_goes(entry.name))
+            )
             inner = list(itertools.islice(kept, most + 1))
     except OSError:
         return None

@@ -6,11 +6,12 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import tempfile
 from collections import namedtuple
 from collections.abc import Iterator
 
 from ..core.evidence import changes as rules
-from ..core.evidence import testfiles
+from ..core.evidence import consent, testfiles
 from ..core.health import checkpoints as branch
 from ..core.journal import clock, stage, task, verdict
 from ..core.journal.errors import LoopError
@@ -53,7 +54,38 @@ def begun(workspace: Workspace, loop: Loop) -> None:
             lists["files"] = listing.files(project, {})
         except LoopError:
             pass
+        lists["early"] = dict.fromkeys(_early(workspace, loop))
         _keep(workspace, loop, lists, listing.START)
+
+
+def _early(workspace: Workspace, loop: Loop) -> list[str]:
+    """What has changed since the request was made, before any of it was worked on."""
+    project, environment = workspace.project, workspace.environment
+    began = clock.epoch(loop.state.session.started_at)
+    if not began:
+        return []
+    try:
+        repo = git.repository(project, environment)
+        command = f"rev-list -1 --before={int(began)} HEAD"
+        commit = git.word(git.git(project, environment, command))
+        tree = git.word(git.git(project, environment, f"rev-parse {commit}:{repo.prefix}"))
+        found, _ = checkpoints.measured(project, environment, [tree], [loop.root])
+    except LoopError:
+        return []
+    names = [path for row in found[tree] for path in rules.paths(row.row)]
+    return [path for path in _work(names) if _age(project, path) >= began + 1]
+
+
+def _age(project: str, path: str) -> float:
+    """When a file was written, or went from its folder."""
+    full = os.path.join(project, path)
+    while not os.path.lexists(full):
+        full = os.path.dirname(full)
+    return os.lstat(full).st_mtime
+
+
+def _work(names: list[str]) -> list[str]:
+    return [name for name in names if not listing.comes_and_goes(name)]
 
 
 def of_wave(workspace: Workspace, loop: Loop, number: int) -> list[str]:
@@ -89,9 +121,15 @@ def _looked(workspace: Workspace, loop: Loop, wave: int | None) -> list[str]:
     if wave is not None:
         _keep(workspace, loop, found.lists, listing.NEWEST)
     rows = _explained(workspace, loop, rules.broken(loop.state, found.marks))
+    early = list(listing.read(loop.folder, listing.START).get("early") or ())
+    lines = [check for _, check in consent.checks(loop.state)] or [""]
     alone = {
         "session": _by_session(workspace, loop, found.whole),
         "unanswered": _unanswered(loop),
+        "early": early,
+        "unfit": [path for path in early if testfiles.of_either(path, lines, tables.tests())],
+        "outside": _outside(workspace, loop),
+        "unmoved": _unmoved(workspace, loop, found.whole),
     }
 
     def decide(state: LoopState) -> list:
@@ -121,8 +159,9 @@ def _looked(workspace: Workspace, loop: Loop, wave: int | None) -> list[str]:
 def _is_new(state: LoopState, data: dict) -> bool:
     known = state.changes
     rows = [Changed(**{"added": None, "removed": None, **row}) for row in data["files"]]
-    alone = [data.get(name, []) for name in ("session", "unanswered")]
-    seen = (known.whole, known.ignored, [known.session, known.unanswered])
+    names = ("session", "unanswered", "outside", "unmoved")
+    alone = [data.get(name, []) for name in names]
+    seen = (known.whole, known.ignored, [getattr(known, name) for name in names])
     return (rows, data["ignored"], alone) != seen
 
 
@@ -180,8 +219,8 @@ def _by_trees(
     whole, marks = _marks(found[start]), _marks(found[since])
     ignored = listing.read(loop.folder, listing.START).get("ignored")
     return _Measured(
-        [row.row for row in found[newest]] if wave else [],
-        [row.row for row in found[start]],
+        _lasting(found[newest]) if wave else [],
+        _lasting(found[start]),
         {path: mark for path, mark in marks.items() if path in whole},
         listing.compared(ignored, now) if type(ignored) is dict else [],
         {"ignored": now},
@@ -201,6 +240,10 @@ def _by_digests(workspace: Workspace, loop: Loop) -> _Measured | None:
     return _Measured(
         [row.row for row in files], [row.row for row in whole], marks, [], {"files": now}
     )
+
+
+def _lasting(rows: list[trees.Measured]) -> list[Changed]:
+    return [row.row for row in rows if not listing.comes_and_goes(row.row.path)]
 
 
 def _marks(rows: list[trees.Measured]) -> dict[str, str]:
@@ -290,6 +333,38 @@ def _by_session(workspace: Workspace, loop: Loop, rows: list[Changed]) -> list[s
         for row in rows
         if row.path in loop.state.changes.session or _who(workspace.project, row.path, calls)
     ]
+
+
+def _unmoved(workspace: Workspace, loop: Loop, rows: list[Changed]) -> list[str]:
+    """Files that the request names and that are as they were, but for tests, and for those that
+    must not change."""
+    state, changed = loop.state, {path for row in rows for path in rules.paths(row)}
+    words = dict.fromkeys(re.findall(r"\w[\w./-]*\.\w+", state.text))
+    there = (word for word in words if os.path.isfile(os.path.join(workspace.project, word)))
+    return [
+        word
+        for word in there
+        if word not in changed and not testfiles.of_tests(word, tables.tests())
+        if not rules.forbidden(state, word)
+    ]
+
+
+def _outside(workspace: Workspace, loop: Loop) -> list[str]:
+    """Files that the session or its agents wrote by a tool outside the project, but for what is
+    meant to be thrown away and the client's own."""
+    session, project = loop.state.session, os.path.realpath(workspace.project)
+    config = place.config_dir(workspace.environment)
+    main = transcript.find(config, session.owner)
+    calls = list(looks.written([main], _earlier(session.started_at)) if main else ())
+    calls += [(tool, words) for _, tool, words in _calls(workspace, loop)]
+    free = [project, os.path.realpath(config), os.path.realpath(tempfile.gettempdir())]
+    named = {
+        os.path.realpath(os.path.join(project, words))
+        for tool, words in calls
+        if tool not in ("Bash", "PowerShell") and "\0" not in words
+    }
+    new = [path for path in named if not any(f"{path}/".startswith(f"{one}/") for one in free)]
+    return sorted({*loop.state.changes.outside, *new})
 
 
 def _unanswered(loop: Loop) -> list[str]:

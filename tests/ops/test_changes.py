@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -357,3 +359,58 @@ def test_where_nobody_can_be_asked_the_loop_waits(project: Project) -> None:
     )
     assert said.exit == 1 and "1. mine" in said.out, "the question, whole"
     assert state(project) == ("awaiting_approval", "")
+
+
+def test_what_is_written_outside_the_project_is_said(
+    watched: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not what is thrown away, nor the client's own."""
+    (tmp_path / "scratch").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "scratch"))
+    home = watched.environment["HOME"]
+    names = ["one.txt", f"{home}/.bashrc", *["../other/x.py"] * 2, f"{home}/.claude/a.md"]
+    names.append(f"{tmp_path}/scratch/try.py")
+    agent(watched, *(("Write", {"file_path": name}) for name in names))
+    close(watched)
+    watched.ok("wave", "next")
+    close(watched, "two", 2)
+    wanted = sorted([f"{home}/.bashrc", os.path.realpath(watched.folder / "../other/x.py")])
+    assert watched.of("changes_measured")[-1]["outside"] == wanted
+
+
+def git(project: Project, *words: str, at: str = "1000000000 +0000") -> None:
+    env = {**os.environ, "GIT_COMMITTER_DATE": at}
+    subprocess.run(["git", *words], cwd=project.folder, check=True, env=env)
+
+
+def test_what_runs_leave_behind_is_no_change(watched: Project) -> None:
+    names = ("__pycache__/one.pyc", "tests/__pycache__/one.pyc", ".pytest_cache/v/nodeids")
+    for name in names:
+        (watched.folder / name).parent.mkdir(parents=True, exist_ok=True)
+        watched.write(name)
+    watched.write(".pytest_cache/.gitignore", "*\n")
+    close(watched)
+    assert list(rows(watched, None)) == ["one.txt"]
+    assert watched.of("changes_measured")[-1].get("ignored", []) == []
+
+
+def test_what_changed_before_the_first_wave_is_said(project: Project) -> None:
+    """Since the request, whether it was committed or is gone; what was so before it is not."""
+    for name in ("old.txt", "kept.txt", "gone.txt", "earlier.txt", "__pycache__/a.pyc"):
+        (project.folder / name).parent.mkdir(exist_ok=True)
+        project.write(name)
+    git(project, "add", "-A")
+    git(project, "commit", "-qm", "begin")
+    project.write("earlier.txt", "by the person\n")
+    os.utime(project.folder / "earlier.txt", (1e9, 1e9))
+    project.shaped(text=WATCHED)
+    for name in ("old.txt", "new.txt", "__pycache__/a.pyc"):
+        project.write(name, "changed\n")
+        os.utime(project.folder / name, (2e9, 2e9))
+    git(project, "commit", "-qm", "by the session", "old.txt", at="2000000000 +0000")
+    (project.folder / "gone.txt").unlink()
+    os.utime(project.folder, (2e9, 2e9))
+    project.ok("task", "add", "--file", "-", given=list(ROWS))
+    project.ok("wave", "next")
+    close(project)
+    assert project.of("changes_measured")[-1]["early"] == ["gone.txt", "new.txt", "old.txt"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 
 import pytest
 
@@ -146,6 +147,17 @@ def test_a_name_that_does_nothing(going: Going, files: Files, asked: dict) -> No
     assert f"this check {says.removeprefix('every check ')}" in going.prompt(REVIEWER)
 
 
+@pytest.mark.parametrize(
+    "line", ["grep -q 'limit of 100' rate.py", "sh -c '! git diff --quiet HEAD -- rate.py'"]
+)
+def test_nothing_but_a_comment(going: Going, line: str) -> None:
+    """It may have been asked for: the card says so."""
+    end = ends(
+        going, {"rate.py": f"{PROJECT['rate.py']}# limit of 100\n"}, {"criteria": [proof(line)]}
+    )
+    assert end.how == "SHIP" and "~ only comments and docstrings have changed" in end.said, end.said
+
+
 def test_another_proof_sees_what_the_function_does(going: Going) -> None:
     """Then one that sees its name may do so; the card says which."""
     text = f"{LIMIT['rate.py']}\n\ndef limit():\n    return 100\n"
@@ -246,6 +258,19 @@ def test_a_file_that_is_only_there(going: Going) -> None:
     assert ends(going, {"done.txt": ""}, asked, judged=answers).how == "given back"
 
 
+def test_an_old_test_is_weakened_before_the_plan(going: Going) -> None:
+    """Then the wave's first checkpoint holds it already, and every proof is compared with that."""
+
+    def early(going: Going) -> None:
+        write(going, {"tests/test_rate.py": OLD_TEST.replace("self.assert", "self and print")})
+        os.utime(going.project.folder / "tests/test_rate.py", (2e9, 2e9))
+
+    end = ends(going, {**LIMIT, **BREAKS}, early=early)
+    says = "tests/test_rate.py changed between the request and the first wave"
+    assert (end.how, end.doubts) == ("MONITOR", says), end.said
+    assert f"{says[18:]}: {says[:18]}" in going.prompt(REVIEWER)
+
+
 # -- what must not change
 
 
@@ -328,6 +353,16 @@ def test_the_main_session_reviews_in_their_place(going: Going) -> None:
     over = going.submit(GATE)
     assert "gate passed: MONITOR" in over.out
     assert "thorough review: submitted by hand" in doubts(going)
+
+
+def test_a_task_is_done_by_what_another_did(going: Going) -> None:
+    """The card names it, and the file that the request asked for."""
+    rows = [task("write the limit", LIMITED, files=["rate.py"])]
+    rows.append(task("document it", LIMITED, files=["docs.md", "README.md"]))
+    end = ends(going, LIMIT, {"tasks": rows}, text="add a limit of 100, documented in README.md")
+    assert "nothing has changed that T-002 names: docs.md, README.md" in end.said
+    assert "one check completed T-001, T-002:" in end.said
+    assert "named in the request and not changed: README.md" in end.said
 
 
 # -- records

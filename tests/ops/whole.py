@@ -84,16 +84,24 @@ def do(going: Going, work: Work) -> None:
     work(going) if callable(work) else write(going, work)
 
 
-def begin(going: Going, asked: dict | None = None, there: Files | None = None) -> Answer:
-    """Up to what follows a request about this project; one task, whose check is C1's."""
+def begin(
+    going: Going,
+    asked: dict | None = None,
+    there: Files | None = None,
+    early: Work | None = None,
+    text: str = "add a limit of 100",
+) -> Answer:
+    """Up to what follows a request about this project; one task, whose check is C1's. early: what
+    is done before the request is made clear."""
     write(going, PROJECT | (there or {}))
     git(going, "add", "-A")
     git(going, "commit", "-qm", "begin")
     row: dict[str, Any] = {**REQUEST, **ASKED, **(asked or {})}
     check = next(one["proof"] for one in row["criteria"] if not one.get("keeps"))
     row.setdefault("tasks", [task("write the limit", check, files=["rate.py"])])
-    going.project.start("add a limit of 100")
+    going.project.start(text)
     going.next()
+    do(going, early or {})
     return going.project.lk("submit", "--file", "-", given=row)
 
 
@@ -106,12 +114,14 @@ def ends(
     judged: dict | None = None,
     last: Work | None = None,
     kind: str = "build",
+    early: Work | None = None,
+    text: str = "add a limit of 100",
     **kept: Any,
 ) -> End:
     """A whole loop. work: what the coder does · later: what is done while the review looks ·
     judged: what it says, beside that it saw everything · last: what is done before the gate is
     answered · kept: what the hook keeps of the review beside its words."""
-    answer = begin(going, asked, there)
+    answer = begin(going, asked, there, early, text)
     said = [answer.out]
     if not agents(answer):
         return End(_stands(answer, going), "", answer.out)

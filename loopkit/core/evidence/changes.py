@@ -104,10 +104,17 @@ def notes(state: LoopState) -> list[str]:
     rows = {path: told(row) for row in state.changes.whole or () for path in paths(row)}
     named = [("an existing test changed", path) for path in state.changes.tests]
     named += [("what says how checks run changed", path) for path in state.changes.settings]
-    return [
+    lines = [
         f"{what}: {prose.clean(rows.get(path) or f'{path} (git ignores it)', 200)}"
         for what, path in named
     ]
+    for what, names in (
+        ("changed between the request and the first wave", state.changes.early),
+        ("written outside the project", state.changes.outside),
+        ("named in the request and not changed", state.changes.unmoved),
+    ):
+        lines += [f"{what}: {prose.clean(', '.join(names), 400)}"] if names else []
+    return lines
 
 
 def event(
@@ -117,7 +124,8 @@ def event(
     checkpoint: int | None = None,
     beside: dict[str, list[str]] | None = None,
 ) -> Change:
-    """The event of what was measured. beside: `tests`, `settings`, `session`, `unanswered`."""
+    """The event of what was measured. beside: `tests`, `settings`, `session` and such of
+    journal/parts."""
     more: dict = {"checkpoint": checkpoint} if checkpoint is not None else {}
     more |= {name: names[:MOST] for name, names in (beside or {}).items() if names}
     files = [
@@ -174,6 +182,14 @@ def broken(state: LoopState, marks: dict[str, str]) -> list[Touched]:
             ):
                 found.append(Touched(criterion.id, path, "", mark))
     return found
+
+
+def forbidden(state: LoopState, path: str) -> bool:
+    """Whether a mustNot names a path, as a pattern or in words."""
+    rows = state.must_nots
+    return any(
+        _in_words(row.text, path) or any(matches(one, path) for one in row.paths) for row in rows
+    )
 
 
 def _in_words(text: str, path: str) -> bool:

@@ -97,6 +97,10 @@ class ChangesMeasured(EventType):
     settings: list[Text] = []
     session: list[Text] = []
     unanswered: list[Text] = []
+    early: list[Text] = []
+    unfit: list[Text] = []
+    outside: list[Text] = []
+    unmoved: list[Text] = []
 
     def fold(self, state: LoopState) -> None:
         known = state.changes
@@ -108,6 +112,8 @@ class ChangesMeasured(EventType):
             known.whole, known.ignored, known.left_out = rows, self.ignored, self.left_out
             known.tests, known.settings = self.tests, self.settings
             known.session, known.unanswered = self.session, self.unanswered
+            known.early, known.unfit, known.outside = self.early, self.unfit, self.outside
+            known.unmoved = self.unmoved
         else:
             known.waves[self.wave] = rows
             known.base, known.at = self.checkpoint or known.base, self.at

@@ -103,6 +103,11 @@ def of_settings(path: str, line: str, table: dict) -> bool:
     return stem in runners or folder.partition("/")[0] in runners
 
 
+def of_either(path: str, lines: Iterable[str], table: dict) -> bool:
+    """Whether a path belongs to tests, or says how one of these checks runs."""
+    return of_tests(path, table) or any(of_settings(path, line, table) for line in lines)
+
+
 def of_checks(
     rows: Iterable[Changed], ignored: Iterable[str], state: LoopState, table: dict
 ) -> dict[str, list[str]]:

@@ -282,6 +282,9 @@ def weakened(state: LoopState) -> list[str]:
     ]
     measured = {path for row in state.changes.whole or () for path in changes.paths(row)}
     hidden = [path for path in state.changes.settings if path not in measured]
+    lines += [
+        f"{path} changed between the request and the first wave" for path in state.changes.unfit
+    ]
     return lines + [f"git ignores what says how checks run, and it changed: {p}" for p in hidden]
 
 
@@ -290,6 +293,12 @@ def thin(state: LoopState) -> dict[str, str]:
     changed: they see names alone."""
     seen = {row.id: of(state, row.id, HOLLOW) for row in _criteria(state)}
     return {name: row.why for name, row in seen.items() if row and row.result == GREEN}
+
+
+def silent(state: LoopState) -> str:
+    """Why nothing could be emptied for any proof, where that is worth a word."""
+    seen = [of(state, row.id, HOLLOW) for row in _criteria(state)]
+    return next((row.why for row in seen if row and row.result == NOT_TRIED), "")
 
 
 def hollow(state: LoopState) -> list[str]:

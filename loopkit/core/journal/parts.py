@@ -315,9 +315,12 @@ class Changes:
     names of ignored files that changed since the start · left_out: rows that were not kept ·
     tests, settings: paths of existing tests that lost something, of changed settings of checks ·
     session: paths that the main session itself wrote · unanswered: tasks that are done and for
-    which no coder answered · first: {path: the journal line that measured it first} · base: number
-    of the checkpoint that was measured last · at: when · touched: files that must not change and
-    did · asked: about how many of the newest the person is asked.
+    which no coder answered · early: paths that changed between the request and the first wave ·
+    unfit: of these tests and settings of checks · outside: what was written outside the project ·
+    unmoved: files that the request names and that are as they were · first: {path: the journal
+    line that measured it first} · base: number of the checkpoint that was measured last · at: when
+    · touched: files that must not change and did · asked: about how many of the newest the person
+    is asked.
     """
 
     def __init__(self) -> None:
@@ -329,6 +332,10 @@ class Changes:
         self.settings: list[str] = []
         self.session: list[str] = []
         self.unanswered: list[str] = []
+        self.early: list[str] = []
+        self.unfit: list[str] = []
+        self.outside: list[str] = []
+        self.unmoved: list[str] = []
         self.first: dict[str, int] = {}
         self.base: int | None = None
         self.at = ""

@@ -123,9 +123,14 @@ def notes(state: LoopState) -> list[str]:
             by_command.setdefault(row.command, []).append(row.id)
     several = [(line, names) for line, names in by_command.items() if len(names) > 1]
     rows = [f"one command shows {', '.join(names)}: {line}" for line, names in several]
+    rows += [*_idle(state), *filter(None, [trials.silent(state)])]
     rows += [
         f"{name} passes though nothing is left in {functions}: it shows that they are there"
         for name, functions in trials.thin(state).items()
+        if not trials.hollow(state)
+    ]
+    rows += [
+        f"paused: {row['reason']}" for row in state.pauses if row["verdict"] == verdict.BREACHED
     ]
     done = state.changes
     if done.session:
@@ -133,6 +138,23 @@ def notes(state: LoopState) -> list[str]:
     if done.unanswered:
         rows.append(f"no coder answered for {', '.join(done.unanswered)}")
     return [*changes.notes(state), *rows]
+
+
+def _idle(state: LoopState) -> list[str]:
+    """Tasks that are called done for what others did: of which nothing that they name has changed;
+    which one check completed."""
+    by_check: dict[str, list[str]] = {}
+    rows = []
+    changed = [path for row in state.changes.whole or () for path in changes.paths(row)]
+    for task in state.tasks.values():
+        by_check.setdefault(task.verify, []).append(task.id)
+        if task.files and changed and not any(changes.named(one, task.files) for one in changed):
+            rows.append(f"nothing has changed that {task.id} names: {', '.join(task.files)}")
+    return rows + [
+        f"one check completed {', '.join(names)}: {line}"
+        for line, names in by_check.items()
+        if line and len(names) > 1
+    ]
 
 
 def doubts(state: LoopState) -> list[str]:

@@ -10,7 +10,7 @@ from loopkit.core.journal.errors import LoopError, Refused, UsageFault
 from loopkit.core.journal.parts import Changed
 from loopkit.core.memory import decisions
 from loopkit.core.plan import drafts
-from loopkit.core.review import gate, review
+from loopkit.core.review import gate, result, review
 from loopkit.core.steps import due, kinds, snapshot, waves
 from tests.core.kit import Book, outcome, task
 
@@ -240,6 +240,8 @@ def test_what_its_check_has_said_already_pauses_no_second_time() -> None:
     book.line("resumed")
     book.review([{**BLOCKER, "breaks": ["M2"]}])
     assert book.state.session.status == "running" and list(book.state.open) == ["T-002"]
+    (said,) = result.notes(book.state)
+    assert said.startswith("paused: M2 is broken: A runtime dependency is added")
 
 
 def test_a_finding_that_is_said_again_is_fixed_with_that() -> None:
