@@ -5,13 +5,15 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 from collections.abc import Mapping
 
 from .. import replies
 from ..core.journal import prose, stage
 from ..core.journal.errors import Damaged, LoopError, Refused
 from ..core.journal.state import LoopState
-from ..core.pipeline.definitions import Fault
+from ..core.pipeline.definitions import Fault, is_name
+from ..core.pipeline.on_loop import suggested
 from ..core.plan import drafts
 from ..core.steps.request import of_tasks, shape_of_tasks
 from ..engine import definitions
@@ -112,10 +114,21 @@ def lint(workspace: Workspace, paths: list[str]) -> Result:
         ]
     errors = sum(fault.error for fault in found)
     counted = f"{prose.count(errors, 'error')}, {prose.count(len(found) - errors, 'warning')}"
-    text = "\n".join([*map(str, found), f"{prose.count(tasks, 'task')} checked: {counted}"])
+    lines = [*map(str, found), f"{prose.count(tasks, 'task')} checked: {counted}"]
+    if len(paths) == 1 and not errors:
+        lines.append(f"work them: {_worked(paths[0], tasks)}")
+    text = "\n".join(lines)
     faults = [fault._asdict() for fault in found]
     data = {"faults": faults, "said": text, "next": [], "tasks": tasks}
     return Result(None, text, data, code=1 if errors else 0)
+
+
+def _worked(path: str, tasks: int) -> str:
+    """The command that works a file's tasks, with as many iterations as they may take."""
+    name = os.path.basename(path).removesuffix(ENDING)
+    more = [] if os.path.normpath(path) == path_of(name) else ["--tasks", path]
+    name = name if is_name(name) else prose.slug(name) or "tasks"
+    return shlex.join(["loopkit", "run", "work", name, str(suggested(tasks)), *more])
 
 
 def _kept(project: str) -> list[str]:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from loopkit.core.journal.errors import Refused
+from loopkit.core.pipeline import on_loop
 from loopkit.ops import start, taskfile
 from loopkit.ops.workspace import Workspace
 from tests.cli.kit import Project
@@ -111,7 +112,11 @@ def test_lint_names_each_doubt_and_counts(case: Case) -> None:
     )
     workspace = Workspace(case.notes.append)
     good = taskfile.lint(workspace, ["good.yaml"])
-    assert (good.code, good.text) == (0, "2 tasks checked: 0 errors, 0 warnings")
+    assert (good.code, good.text) == (
+        0,
+        "2 tasks checked: 0 errors, 0 warnings\n"
+        "work them: loopkit run work good-yaml 6 --tasks good.yaml",
+    )
     odd = taskfile.lint(workspace, ["odd.yaml", "none.yaml"])
     assert odd.code == 1
     assert odd.text.count("warning: task 1:") == 3
@@ -121,6 +126,13 @@ def test_lint_names_each_doubt_and_counts(case: Case) -> None:
     case.project.write("docs/plans/csv.md", "A plan\n")
     every = taskfile.lint(workspace, [])
     assert (every.code, every.text) == (0, "2 tasks checked: 0 errors, 0 warnings")
+    named = taskfile.lint(workspace, [taskfile.path_of("csv")])
+    assert named.text.endswith("\nwork them: loopkit run work csv 6")
+
+
+@pytest.mark.parametrize(("tasks", "iterations"), [(0, 3), (1, 5), (5, 11), (10, 18), (20, 33)])
+def test_as_many_iterations_as_tasks_may_take(tasks: int, iterations: int) -> None:
+    assert on_loop.suggested(tasks) == iterations
 
 
 def test_the_loop_of_a_file_has_its_name_its_tasks_and_the_plan_as_request(case: Case) -> None:

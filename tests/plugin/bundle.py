@@ -50,7 +50,14 @@ def documents() -> list[Document]:
 
 DOCUMENTS = documents()
 NAMES = {(one.plugin, one.kind, one.name): one for one in DOCUMENTS}
-PROSE = [*(one.path for one in DOCUMENTS), ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
+#: What Claude is led to by a skill, and what agents of runs are told.
+LED_TO = [*sorted(ROOT.glob("skills/*/*/*.md")), *sorted(ROOT.glob("stages/*/prompt.md"))]
+PROSE = [
+    *(one.path for one in DOCUMENTS),
+    *LED_TO,
+    ROOT / "README.md",
+    ROOT / "CONTRIBUTING.md",
+]
 
 
 def manifest(plugin: str) -> dict:

@@ -7,16 +7,19 @@ import re
 import click
 import pytest
 
+from loopkit.core.pipeline import definitions
 from loopkit.core.plan import drafts
 from loopkit.core.request import intake
 from loopkit.core.review import gate, panel, review
 from loopkit.core.steps import attempts
+from loopkit.ops.runs.on_loop import LOOPER
 from loopkit.replies import records
 from tests.core.kit import Book, same, task
 from tests.plugin.bundle import (
     DOCUMENTS,
     PROFILES,
     PROSE,
+    ROOT,
     Call,
     calls,
     calls_with_here_document,
@@ -84,6 +87,38 @@ def test_the_check_itself_refuses():
 @pytest.mark.parametrize("call", CALLS, ids=label)
 def test_call_parses(call: Call):
     check_beginning(call.words)
+
+
+RUNS = [
+    call
+    for call in CALLS
+    if call.words[:1] == ["run"] and len(call.words) > 2 and "--continue" not in call.words
+]
+#: Stages that the reader is to write, in examples.
+WRITTEN = ("nightly",)
+
+
+@pytest.mark.parametrize("call", RUNS, ids=label)
+def test_a_run_that_is_named_is_of_what_there_is(call: Call) -> None:
+    """What cannot be found out by the options alone: its names, in their order."""
+    group = root_command()
+    command = group.get_command(click.Context(group), "run")
+    assert command is not None
+    words = call.words[1 : call.words.index("--")] if "--" in call.words else call.words[1:]
+    values, _, _ = command.make_parser(click.Context(command)).parse_args(args=list(words))
+    names = [word for word in values["words"] if word not in ("stage", "pipeline")]
+    if names[0].startswith("<"):
+        return
+    shipped = [path.parent.name for path in ROOT.glob("stages/*/stage.yaml")]
+    shipped += [path.stem for path in ROOT.glob("pipelines/*.yaml")]
+    assert names[0] in (*shipped, *WRITTEN, LOOPER), call.text
+    if names[0] != LOOPER and len(names) > 1:
+        assert names[1].startswith("<") or definitions.is_name(names[1]), call.text
+
+
+def test_what_a_skill_leads_to_and_what_agents_are_told_is_read_here() -> None:
+    read = {str(call.path.relative_to(ROOT)) for call in CALLS}
+    assert {"skills/sessions/workflows/start.md", "stages/refine-tasks/prompt.md"} <= read
 
 
 @pytest.mark.parametrize(

@@ -149,7 +149,8 @@ def test_a_persons_words_stay_out_of_every_command_line(document):
 def test_injections_are_covered_by_their_rules_and_stand_alone(document):
     for command in injections(document):
         assert f"\n!`{command}`\n" in document.body, "on a line of its own"
-        covered = {f"Bash({command})", f"Bash({' '.join(command.split()[:2])} *)"}
+        begins = (" ".join(command.split()[:words]) for words in (2, 3))
+        covered = {f"Bash({command})", *(f"Bash({words} *)" for words in begins)}
         assert covered & set(rules(document))
         assert command.startswith("loopkit "), "the bare name: bin/ is on the path"
 
@@ -160,6 +161,7 @@ def test_injections_do_not_abort_the_command_when_loopkit_refuses(document):
     for command in injections(document):
         assert command.split()[2:] in (
             *(["--soft"], ["--asked", "--soft"], ["--ask"], ["--from-prompt"]),
+            ["list", "--soft"],
         )
 
 

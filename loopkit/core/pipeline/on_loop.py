@@ -39,6 +39,11 @@ def mark(state: LoopState) -> Mark:
     return Mark(done, blocked, sum(row.attempts for row in rows))
 
 
+def suggested(tasks: int) -> int:
+    """Iterations that so many tasks may take, some of them tried twice: 1.5 each, and three."""
+    return (3 * tasks + 1) // 2 + 3
+
+
 def judged(state: LoopState, goal: bool) -> Verdict:
     """Whether a stage on this loop is complete. goal: the loop has to be; else its tasks."""
     session = state.session
