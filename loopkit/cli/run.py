@@ -121,6 +121,8 @@ def _looper(call: app.App, words: tuple[str, ...], given: dict, how: str) -> Ask
     else:
         goal = rest[0]
         session, typed = rest[1] if len(rest) > 1 else session_of(goal), rest[2:]
+    if how == "plain" and not goal.strip():
+        raise UsageFault("the goal is empty", 'loopkit run looper "<what you want done>"')
     if len(typed) > 1:
         raise UsageFault("give the name of a run and a number", "loopkit run looper auth 25")
     asked = _common(call, given, typed[0] if typed else None)

@@ -4,6 +4,7 @@ written."""
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from ...core.journal import limits as typed
@@ -24,6 +25,9 @@ STAGE, PIPELINE = "stage", "pipeline"
 _LOOPER = definitions.Stage(
     LOOPER, "Work a goal to its end", "goal-reached", delay=0, text="${ITEM}"
 )
+
+
+Names = Iterable[tuple[str, object]]
 
 
 class Asked(NamedTuple):
@@ -194,13 +198,23 @@ def find(workspace: Workspace, books: Library, asked: Asked, most: int) -> Pipel
         if found is not None:
             return definitions.single(found, _iterations(asked, found, most))
         if asked.form == STAGE:
-            raise unknown("stage", asked.name, [name for name, _ in books.stages()])
+            raise _unknown(asked.name, STAGE, books.stages(), PIPELINE, books.pipelines())
     whole, faults = books.pipeline(asked.name, workspace.folder)
     usable(faults)
+    if whole is None and asked.form:
+        raise _unknown(asked.name, PIPELINE, books.pipelines(), STAGE, books.stages())
     if whole is None:
         names = [name for name, _ in (*books.stages(), *books.pipelines())]
-        raise unknown("pipeline" if asked.form else "stage or pipeline", asked.name, names)
+        raise unknown("stage or pipeline", asked.name, names)
     return whole
+
+
+def _unknown(name: str, kind: str, there: Names, other: str, others: Names) -> UsageFault:
+    """The refusal of a name of which nothing of that kind is there, but perhaps of the other."""
+    if name in (one for one, _ in others):
+        what = f"there is no {kind} {name!r}, but a {other}"
+        return UsageFault(what, f"leave the word {kind} out")
+    return unknown(kind, name, [one for one, _ in there])
 
 
 def _iterations(asked: Asked, found: definitions.Stage, most: int) -> int:
