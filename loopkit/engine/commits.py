@@ -25,10 +25,13 @@ _GONE = "000000"
 
 class Before(NamedTuple):
     """How things stood before the work. tree: the project's files · dirty: paths of the project
-    with changes of the person's that no commit holds."""
+    with changes of the person's that no commit holds · yours, again: paths that the person has
+    changed in a break of the work, and the tree with which it went on."""
 
     tree: str
     dirty: tuple[str, ...] = ()
+    yours: tuple[str, ...] = ()
+    again: str = ""
 
 
 class Committed(NamedTuple):
@@ -44,6 +47,12 @@ def before(project: str, env: dict, excluded: Iterable[str] = ()) -> Before:
     """Look at the project before the work. excluded: absolute paths that are none of it."""
     snapshot = checkpoints.snapshot(project, env, excluded)
     return Before(snapshot.tree, tuple(dirty(project, env)))
+
+
+def changed(project: str, env: dict, left: str, excluded: Iterable[str] = ()) -> list[str]:
+    """Paths of the project that are not as in this tree."""
+    now = checkpoints.snapshot(project, env, excluded).tree
+    return [row.path for row in trees.differences(project, left, now, env)]
 
 
 def dirty(project: str, env: dict) -> list[str]:
@@ -76,13 +85,17 @@ def commit(
     repo = git.repository(project, env)
     now = checkpoints.snapshot(project, env, excluded).tree
     rows = trees.differences(project, began.tree, now, env)
+    if began.yours:
+        rows = [row for row in rows if row.path not in began.yours]
+        after = trees.differences(project, began.again, now, env)
+        rows += [row for row in after if row.path in began.yours]
     if not rows:
         return Committed("")
     busy = git.under_way(repo)
     if busy:
         return Committed("", left=dict.fromkeys((row.path for row in rows), f"{busy} is under way"))
     for _ in range(_TRIES):
-        work = _Work(git.repository(project, env), env, set(began.dirty))
+        work = _Work(git.repository(project, env), env, {*began.dirty, *began.yours})
         done = work.commit(rows, message)
         if done is not None:
             return done

@@ -427,6 +427,60 @@ def test_an_agent_of_a_run_runs_its_check_and_ends_nothing(
     assert over.data["completion_reason"] == "max_iterations", over.text
 
 
+def test_what_the_person_changes_while_a_run_is_paused_stays_theirs(
+    work: Work, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drivers: list[on_loop.Driver] = []
+    begin = on_loop.Driver._begin_attempt
+
+    def begun(self: on_loop.Driver) -> None:
+        drivers.append(self)
+        begin(self)
+
+    def cut(self: Any, *given: Any) -> Answer:
+        (folder / "half.txt").write_text("of the agent\n")
+        drivers[0].interrupt(Stop(status.INTERRUPTED, 2))
+        return Answer(INTERRUPTED, error="it was ended")
+
+    folder = work.project.folder
+    monkeypatch.setattr(on_loop.Driver, "_begin_attempt", begun)
+    with monkeypatch.context() as patch:
+        patch.setattr(Script, "run", cut)
+        assert work.go().code == 130
+    for name in ("README.txt", "mine.txt"):
+        (folder / name).write_text("of the person\n")
+    assert work.go(how="resume").code == 0
+    changed = work.git("show", "--name-only", "--format=", "HEAD~2").split()
+    assert changed == ["a.txt", "half.txt"], work.told
+    left = work.git("status", "--porcelain").splitlines()
+    assert left == [" M README.txt", "?? .loop/", "?? mine.txt"]
+
+
+@pytest.mark.parametrize("tasks", ["one", "three"])
+def test_a_task_that_was_completed_as_the_run_was_aborted_is_committed_by_the_next(
+    work: Work, monkeypatch: pytest.MonkeyPatch, tasks: str
+) -> None:
+    if tasks == "one":
+        rows = TASKS.split("- subject: Write b")[0]
+        (work.project.folder / taskfile.path_of("demo")).write_text(rows)
+        work.git("commit", "-qam", "tasks")
+
+    def aborted(self: on_loop.Driver, step: Any) -> Any:
+        raise SystemExit(130)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(on_loop.Driver, "_close", aborted)
+        with pytest.raises(SystemExit):
+            work.go()
+    assert work.project.snapshot["tasks"]["completed"] == 1 and work.subjects[0] == "tasks"
+    over = work.go(how="resume")
+    assert (over.code, over.data["status"]) == (0, "completed"), over.text
+    made = ["Write c (T-003)", "Write b (T-002)", "Write a (T-001)"][2 if tasks == "one" else 0 :]
+    assert work.subjects[: len(made)] == made
+    assert over.data["history"][0]["task"] == "T-001"
+    assert work.git("status", "--porcelain").split() == ["??", ".loop/"]
+
+
 def begun_in_a_session(
     work: Work, monkeypatch: pytest.MonkeyPatch, *rows: dict, name: str = "demo"
 ) -> None:

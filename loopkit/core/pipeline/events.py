@@ -30,12 +30,14 @@ class Part(Fields):
 class Seen(NamedTuple):
     """How things stood when an attempt began. tree: the project's files, "" where nobody knows ·
     dirty: paths with changes of the person's · mark: how far the loop had come · usd: that its
-    agents had cost, None in older journals."""
+    agents had cost, None in older journals · yours: paths that the person has changed since, while
+    no attempt was under way."""
 
     tree: str = ""
     dirty: tuple[str, ...] = ()
     mark: on_loop.Mark = on_loop.Mark()
     usd: float | None = None
+    yours: tuple[str, ...] = ()
 
 
 class MarkRow(Fields):
@@ -75,8 +77,9 @@ class RunState:
     unpriced: iterations of which nobody knows the cost · base: seconds spent before this start ·
     loop: the folder of the loop that it works on · seen: how things stood when the attempt under
     way began, one that was cut off included · since: the same for tasks that were tried and are not
-    committed yet · stuck: the step of the loop at which the last iterations ended, and how many in
-    a row since this start.
+    committed yet · left: the project's files as the last attempt left them, where some
+    are · stuck: the step of the loop at which the last iterations ended, and how many in a row
+    since this start.
     """
 
     begun: int | None
@@ -100,6 +103,7 @@ class RunState:
         self.events = 0
         self.seen: Seen | None = None
         self.since: dict[str, Seen] = {}
+        self.left = ""
         self.stuck: tuple[str, int] = "", 0
 
     @property
@@ -215,7 +219,8 @@ class LoopTaken(EventType):
 
 class IterationBegun(EventType):
     """An agent is started. stage: its index · iteration: within the stage, from 1 · tree, dirty,
-    mark, usd: as of Seen, where the stage works on a loop and no attempt before was cut off."""
+    mark, usd, yours: as of Seen, where the stage works on a loop and no attempt before was cut
+    off."""
 
     stage: Count
     iteration: Number
@@ -223,6 +228,7 @@ class IterationBegun(EventType):
     dirty: list[Text] = []
     mark: MarkRow | None = None
     usd: Amount | None = None
+    yours: list[Text] = []
 
     def fold(self, state: RunState) -> None:
         state.begun, state.begun_at, state.untested = self.iteration, self.at, False
@@ -230,6 +236,9 @@ class IterationBegun(EventType):
             row = self.mark
             known = on_loop.Mark(tuple(row.completed), tuple(row.blocked), row.attempts)
             state.seen = Seen(self.tree, tuple(self.dirty), known, self.usd)
+        for task, seen in state.since.items():
+            yours = tuple(dict.fromkeys((*seen.yours, *self.yours)))
+            state.since[task] = seen._replace(yours=yours)
 
 
 class IterationEnded(EventType):
@@ -237,7 +246,8 @@ class IterationEnded(EventType):
     run again · outcome: see engine/agents · elapsed: seconds since this start of the run · parsed:
     what its output said · output: its result's file, relative to the run's folder · dirty: whether
     it left uncommitted changes · notes: for the next agent · task: that it was about · commit: of
-    what it changed · stuck: the step at which its loop came no further."""
+    what it changed · settled: tasks whose changes are committed, if that could be · left: as of
+    RunState · stuck: the step at which its loop came no further."""
 
     stage: Count
     iteration: Number
@@ -255,6 +265,8 @@ class IterationEnded(EventType):
     notes: list[Text] = []
     task: Text = ""
     commit: Text = ""
+    settled: list[Text] = []
+    left: Text = ""
     stuck: Text = ""
 
     def fold(self, state: RunState) -> None:
@@ -262,11 +274,11 @@ class IterationEnded(EventType):
         state.seconds = state.base + self.elapsed
         state.usd += self.usd or 0.0
         state.unpriced += self.usd is None
-        if self.commit:
-            state.since.pop(self.task, None)
-        elif self.task and state.seen is not None:
+        for task in (*self.settled, *([self.task] if self.commit else ())):
+            state.since.pop(task, None)
+        if self.task and not self.commit and self.task not in self.settled and state.seen:
             state.since.setdefault(self.task, state.seen)
-        state.seen = None
+        state.seen, state.left = None, self.left
         if not self.counted:
             return
         step, count = state.stuck

@@ -79,12 +79,19 @@ class _Attempt:
 
     def __init__(self) -> None:
         self.began = time.time()
+        self.asked = 0
         self.costs: list[float | None] = []
         self.text, self.task = "", ""
         self.outcome, self.error = agents.DONE, ""
         self.denied: list[agents.Denied] = []
         self.answered: set[Step] = set()
         self.stuck: Step | None = None
+
+    def begins(self, step: Step) -> None:
+        """An agent is asked; what it costs is unknown until it has ended."""
+        self.asked += 1
+        if step.kind in headless.ATTEMPTS:
+            self.task = str(step.subject)
 
     def add(self, step: Step, answer: Answer) -> None:
         """Take an agent's end into account."""
@@ -93,7 +100,7 @@ class _Attempt:
         if answer.outcome not in (agents.DONE, agents.EMPTY):
             self.fail(answer.outcome, answer.error)
         if step.kind in headless.ATTEMPTS:
-            self.text, self.task = answer.text, str(step.subject)
+            self.text = answer.text
         self.text = self.text or answer.text
 
     def fail(self, outcome: str, error: str) -> None:
@@ -117,7 +124,7 @@ class _Attempt:
             self.outcome,
             self.text,
             error=self.error,
-            cost=sum(known) if known or not self.costs else None,
+            cost=sum(known) if known or not self.asked else None,
             denied=tuple(self.denied),
             started=self.began,
             ended=time.time(),
@@ -261,6 +268,8 @@ class Driver(driver.Driver):
         asked = self.inner.ask(steps, faults)
         if step not in asked:
             return {}
+        if self.attempt is not None:
+            self.attempt.begins(step)
         log = self.run.log(view.at, view.done + 1)
         if step.kind not in headless.ATTEMPTS:
             name = kinds.key(step).replace(" ", "-")
@@ -309,7 +318,7 @@ class Driver(driver.Driver):
     def aborted(self) -> None:
         if self.attempt is not None:
             self.attempt.fail(agents.INTERRUPTED, "the run was aborted")
-            self.about = {"task": self.attempt.task}
+            self.about = {"task": self.attempt.task, "left": self._left()}
             with contextlib.suppress(LoopError):
                 answer = self._answer(self.attempt, opened(self.run).state)
                 self._record(self.view, self.view.done + 1, answer)
@@ -333,21 +342,42 @@ class Driver(driver.Driver):
             return
         row: dict[str, Any] = {"stage": view.at, "iteration": view.done + 1}
         if run.state.seen is None:
-            loop = opened(run).state
-            row["usd"], mark = loop.session.reported, on_loop.mark(loop)._asdict()
-            row["mark"] = {
-                key: list(one) if key != "attempts" else one for key, one in mark.items()
-            }
-            try:
-                environment = self.workspace.environment
-                seen = commits.before(run.state.project, environment, [run.root])
-                row |= {"tree": seen.tree, "dirty": list(seen.dirty)}
-            except LoopError as error:
-                self.workspace.note(f"nothing will be committed: {error}")
+            row |= self._seen()
         self.progress = run.progress_size()
         run.record([("iteration_begun", row)], sync=False)
         self.tested = False
         self.attempt = _Attempt()
+
+    def _seen(self) -> dict[str, Any]:
+        """How things stand now, for the event. A task that is completed and not committed has yet
+        to be closed; what was changed since an attempt left its files is the person's."""
+        run, environment = self.run, self.workspace.environment
+        loop = opened(run).state
+        mark = on_loop.mark(loop)
+        done = [name for name in mark.completed if name not in run.state.since]
+        row: dict[str, Any] = {
+            "mark": {"completed": done, "blocked": list(mark.blocked), "attempts": mark.attempts},
+            "usd": loop.session.reported,
+        }
+        try:
+            seen = commits.before(run.state.project, environment, [run.root])
+            row |= {"tree": seen.tree, "dirty": list(seen.dirty)}
+            if run.state.left:
+                row["yours"] = commits.changed(
+                    run.state.project, environment, run.state.left, [run.root]
+                )
+        except LoopError as error:
+            self.workspace.note(f"nothing will be committed: {error}")
+        return row
+
+    def _left(self) -> str:
+        """The project's files as an attempt leaves them that is not committed."""
+        try:
+            return commits.before(
+                self.run.state.project, self.workspace.environment, [self.run.root]
+            ).tree
+        except LoopError:
+            return ""
 
     def _close(self, step: Step) -> Iterator[Recorded]:
         """Commit, record the iteration, and end the run where its loop does not go on."""
@@ -355,16 +385,18 @@ class Driver(driver.Driver):
         assert attempt is not None
         self.attempt = None
         end = self._ending(state)
-        if end is None or attempt.costs:
-            finished = self._finished(state)
+        finished = self._finished(state)
+        if end is None or attempt.asked or finished:
             task = attempt.task or self._decided(state, finished)
             self.about = {"task": task}
-            if finished and not attempt.failed:
-                self.about |= self._commit(state, finished)
+            if finished:
+                self.about |= {**self._commit(state, finished), "settled": finished}
             elif attempt.stuck is not None:
                 self.about["stuck"] = kinds.key(attempt.stuck)
             elif task and not attempt.failed and self._moved():
                 self.about["error"] = on_loop.unfinished(state.tasks[task])
+            if not finished or self.run.state.since:
+                self.about["left"] = self._left()
             yield from super().take(step, self._answer(attempt, state))
         if end is not None and self.run.state.status == status.RUNNING:
             self.end(*end, needs=self._needs(end))
@@ -420,7 +452,7 @@ class Driver(driver.Driver):
         body = "\n".join(row for row in said if not row.startswith(MARK.partition(" ")[0]))
         message = f"{prose.subject(own.subject, _SUBJECT)} ({own.id})\n\n"
         message += f"{body.strip()}\n\n{line}\n" if body.strip() else f"{line}\n"
-        project = run.state.project
+        project, again = run.state.project, run.state.seen.tree if run.state.seen else ""
         try:
             sha = commits.find(project, environment, line)
             done = (
@@ -429,7 +461,7 @@ class Driver(driver.Driver):
                 else commits.commit(
                     project,
                     environment,
-                    commits.Before(before.tree, before.dirty),
+                    commits.Before(before.tree, before.dirty, before.yours, again),
                     message,
                     [run.root],
                 )
