@@ -43,12 +43,15 @@ def looked(
     read, commands = seen.get("read") or (), seen.get("commands") or ()
     if not files:
         return bool(read or commands)
-    proofs = {proof for task in rows for proof in (task.verify, f"loopkit verify {task.id}")}
-    return any(_is_near(path, files, project) for path in read) or any(
-        tries
-        if any(proof and proof in line for proof in proofs)
-        else any(_shows(part) or _names(part, files) for part in _NEXT.split(line))
-        for line in commands
+    checks = [check for task in rows for check in (task.verify, f"loopkit verify {task.id}")]
+    ran = re.compile(
+        "|".join(rf"{re.escape(check)}[^;&|\n]*" for check in checks if check) or "(?!)"
+    )
+    others = [part for line in commands for part in _NEXT.split(ran.sub("", line))]
+    return (
+        any(_is_near(path, files, project) for path in read)
+        or any(_shows(part) or _names(part, files) for part in others)
+        or (tries and any(map(ran.search, commands)))
     )
 
 

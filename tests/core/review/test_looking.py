@@ -33,6 +33,8 @@ def test_a_changed_file_or_its_folder(book: Book, path: str) -> None:
         "rg def",
         "ls -l src/app/time.py && head -20 src/app/time.py",
         "cd src/app; sed -n '1,9p;12p' time.py",
+        "git diff 1234 5678; pytest -q tests/test_time.py",
+        "pytest -q tests/test_time.py -x && cat src/app/time.py",
     ],
 )
 def test_a_command_that_shows_it(book: Book, line: str) -> None:
