@@ -16,6 +16,8 @@ from . import atomic, journal, place, trust
 LARGEST = 100_000_000
 #: Most files of a folder whose sizes are added.
 MOST_FILES = 20_000
+#: Bytes of packed branches that are read.
+_MOST_PACKED = 1_000_000
 #: A commit's id; variables that lead git to another folder than that of the working tree.
 _COMMIT = re.compile("[0-9a-f]{40}|[0-9a-f]{64}")
 _LEADING = {
@@ -95,10 +97,19 @@ def commit_of(folder: str, common: str) -> str | None:
             return None
         said = _line(os.path.join(folder, "HEAD"))
         if said.startswith("ref: refs/heads/") and ".." not in said:
-            said = _line(os.path.join(common, said[5:]))
+            said = _branch(common, said[5:])
     except (OSError, ValueError, AttributeError):  # AttributeError: a system without owners
         return None
     return said if _COMMIT.fullmatch(said) else None
+
+
+def _branch(common: str, name: str) -> str:
+    try:
+        return _line(os.path.join(common, name))
+    except FileNotFoundError:
+        with atomic.opened(os.path.join(common, "packed-refs"), _MOST_PACKED) as file:
+            before, found, _ = file.read().partition(f" {name}\n".encode())
+        return before[before.rfind(b"\n") + 1 :].decode("ascii") if found else ""
 
 
 def _line(path: str) -> str:

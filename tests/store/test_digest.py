@@ -106,6 +106,19 @@ def test_head_with_and_without_a_commit(tmp_path: Path) -> None:
     assert found is not None and len(found) == 40
 
 
+def test_of_a_branch_that_is_packed_git_is_not_asked(tmp_path: Path) -> None:
+    subprocess.run(["git", "init", "-q", tmp_path], check=True)
+    own = str(tmp_path / ".git")
+    for words in ("commit -qm x --allow-empty", "branch aside", "pack-refs --all"):
+        subprocess.run(["git", "-C", tmp_path, *words.split()], check=True)
+    first = digest.commit_of(own, own)
+    assert first is not None and first == digest.head(str(tmp_path), {})
+    subprocess.run(["git", "-C", tmp_path, "commit", "-qm", "y", "--allow-empty"], check=True)
+    assert digest.commit_of(own, own) not in (first, None)
+    subprocess.run(["git", "-C", tmp_path, "checkout", "-q", "--orphan", "none"], check=True)
+    assert digest.commit_of(own, own) is None
+
+
 def test_size_of_shape_files_and_folders(tmp_path: Path) -> None:
     (tmp_path / "SHAPE.md").write_bytes(b"x" * 10)
     (tmp_path / "a.py").write_bytes(b"x" * 5)
