@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import itertools
 import json
 import os
 import stat
@@ -23,6 +22,8 @@ from .trees import Measured
 #: Entries of ignored folders that are listed, files that are digested, bytes of a listing; at the
 #: most.
 MOST_IGNORED, MOST_FILES, LARGEST = 2000, 20_000, 64_000_000
+#: Ignored folders that may be too large before no more are looked into.
+MOST_MISSED = 20
 #: Seconds by which the times of files lag behind the clock.
 _TICK = 0.05
 #: Bytes of a file whose lines are counted.
@@ -97,20 +98,25 @@ def ignored(project: str, env: dict) -> dict[str, dict[str, str]]:
 def inside(project: str, names: list[str]) -> dict[str, dict[str, str]]:
     """{folder: {name: size and time; "" for a folder}}, a folder whole or not at all, the shallow
     ones first; under "" the names that are given."""
-    names = [name for name in names if name and not comes_and_goes(name.rstrip("/"))]
     found: dict[str, dict[str, str]] = {"": {}}
-    left = MOST_IGNORED
-    for name in names[:left]:
+    for name in shown(names):
         found[""][name] = "" if name.endswith("/") else _mark(os.path.join(project, name))
-    folders, left = deque(name for name in found[""] if name.endswith("/")), left - len(found[""])
-    while folders and left > 0:
+    folders = deque(name for name in found[""] if name.endswith("/"))
+    left, missed = MOST_IGNORED - len(found[""]), 0
+    while folders and left > 0 and missed < MOST_MISSED:
         folder = folders.popleft()
         inner = _entries(os.path.join(project, folder), left)
         if inner is None:
+            missed += 1
             continue
         found[folder], left = inner, left - len(inner)
         folders.extend(folder + name for name in inner if name.endswith("/"))
     return found
+
+
+def shown(names: list[str]) -> list[str]:
+    """Those of the ignored names that are listed."""
+    return [name for name in names if name and not comes_and_goes(name.rstrip("/"))][:MOST_IGNORED]
 
 
 def comes_and_goes(path: str) -> bool:
@@ -122,24 +128,19 @@ def comes_and_goes(path: str) -> bool:
 
 def _entries(folder: str, most: int) -> dict[str, str] | None:
     """What lies in a folder; None for one that is too large, or cannot be read."""
+    inner: dict[str, str] = {}
     try:
         with os.scandir(folder) as entries:
-            kept = (
-                entry for entry in entries if not (_is_folder(entry) and comes_and_goes(entry.name))
-            )
-            inner = list(itertools.islice(kept, most + 1))
+            for entry in entries:
+                if not entry.is_dir(follow_symlinks=False):
+                    inner[entry.name] = entry.path
+                elif not comes_and_goes(entry.name):
+                    inner[entry.name + "/"] = ""
+                if len(inner) > most:
+                    return None
     except OSError:
         return None
-    if len(inner) > most:
-        return None
-    return dict(
-        (entry.name + "/", "") if _is_folder(entry) else (entry.name, _mark(entry.path))
-        for entry in inner
-    )
-
-
-def _is_folder(entry: os.DirEntry) -> bool:
-    return entry.is_dir(follow_symlinks=False)
+    return {name: _mark(path) if path else "" for name, path in inner.items()}
 
 
 def _mark(full: str) -> str:

@@ -55,6 +55,18 @@ def test_a_folder_is_listed_whole_or_not_at_all(
     assert sorted(listing.compared(before, ignored(repo))) == ["b.log", "build/few/"]
 
 
+def test_after_some_folders_that_are_too_large_no_more_are_looked_into(
+    repo: Repo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repo.write(".gitignore", "a/\nb/\nc/\n")
+    for name in ("a/1", "a/2", "b/1", "b/2", "c/1"):
+        repo.write(name)
+    monkeypatch.setattr(listing, "MOST_IGNORED", 4)
+    assert set(ignored(repo)) == {"", "c/"}
+    monkeypatch.setattr(listing, "MOST_MISSED", 2)
+    assert set(ignored(repo)) == {""}
+
+
 def test_contents_and_links_are_left_alone(repo: Repo, tmp_path: Path) -> None:
     repo.write(".gitignore", "links/\nsecret\n")
     repo.write("secret", "x")
