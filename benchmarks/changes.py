@@ -67,7 +67,7 @@ def main() -> int:
 
         def whole() -> None:
             found, ignored = checkpoints.measured(
-                folder, environment, [start.tree], (), start.plain
+                folder, environment, [start.tree], (), start.plain, before[""]
             )
             assert len(found[start.tree]) == 2 * CHANGED
             assert listing.compared(before, ignored) == []

@@ -17,19 +17,24 @@ from typing import TypeVar
 
 from ..core.journal.errors import LoopError
 from ..store import place
-from .git import LONG_SECONDS, GitFault, Late, Repository, git, repository, word
-from .listing import inside
+from .git import LONG_SECONDS, Call, GitFault, Late, Repository, git, repository, word
+from .listing import inside, shown
 from .restoring import within
-from .scratch import Scratch, scratch, settings_of
-from .trees import MODULE, ROWS, Measured, placed, rows_of
+from .scratch import NOTHING, Scratch, scratch, settings_of
+from .trees import MODULE, RAW, ROWS, Difference, Measured, differences_of, placed, rows_of
 
 #: tree: its object id · left_out: what is not in it, `path (why)` · place: where it was taken ·
 #: plain: the checksum of the person's index if every entry of it holds a file's own bytes and
 #: belongs to the tree, else None.
 Snapshot = namedtuple("Snapshot", "tree left_out place plain")
 
+#: changes: (status, path) of tracked files · held: {path: (mode, object id)} in the index, of those
+#: and of what HEAD holds otherwise · untracked, ignored: paths.
+_Look = namedtuple("_Look", "changes held untracked ignored")
 #: Maximum size of an untracked file in bytes.
 LARGEST = 100_000_000
+#: Paths that are compared by themselves; more are compared with all the others.
+FEW = 200
 #: Bytes that a loop's checkpoints keep, from which on that is told.
 MUCH = 50_000_000
 #: Objects of a repository up to which their sizes are added up, which costs less than to ask git.
@@ -40,8 +45,8 @@ REFS = "refs/loopkit/"
 _MODULE = MODULE.encode()
 #: What differs from the index, is new, is ignored, in one look.
 _STATUS = (
-    "status --porcelain -z --untracked-files=all --ignored=matching --no-renames "
-    "--ignore-submodules=all"
+    "status --porcelain=v2 -z --untracked-files=all --ignored=matching --no-renames "
+    "--ignore-submodules=dirty"
 )
 Found = TypeVar("Found")
 #: A row of `ls-files -v -s --debug -z`.
@@ -71,11 +76,14 @@ def measured(
     before: Iterable[str],
     excluded: Iterable[str] = (),
     plain: str | None = None,
+    known: Iterable[str] = (),
 ) -> tuple[dict[str, list[Measured]], dict[str, dict[str, str]]]:
     """({tree: what of it differs from the working files, as `trees.measured` has it}, what git
     ignores, as `listing.ignored` has it). No tree is taken for it, and nothing is written to the
-    repository. before: trees of the project · the rest: see `snapshot`."""
-    return _taken(project, env, excluded, lambda taking: taking.compare(list(before), plain))
+    repository. before: trees of the project · known: names that git ignored before, which saves
+    time where it still ignores just these · the rest: see `snapshot`."""
+    given = list(before), plain, list(known)
+    return _taken(project, env, excluded, lambda taking: taking.compare(*given))
 
 
 def _taken(
@@ -114,42 +122,41 @@ class _Taking:
                 run.begun(others, *self.repo.paths) as second,
             ):
                 changes, untracked = first.end().split(b"\0"), second.end().split(b"\0")
-            self._fill(run, list(zip(changes[::2], changes[1::2], strict=False)), untracked)
+            pairs = list(zip(changes[::2], changes[1::2], strict=False))
+            _fill(run, *self._sorted(pairs, untracked))
             tree = _written(self.repo, run)
         return Snapshot(tree, tuple(sorted(self.left_out)), self.repo, checksum)
 
     def compare(
-        self, before: list[str], plain: str | None
+        self, before: list[str], plain: str | None, known: list[str]
     ) -> tuple[dict[str, list[Measured]], dict[str, dict[str, str]]]:
         """See `measured`."""
         settings = settings_of(self.repo, self.env)
-        with scratch(self.repo, self.env, settings, keeps=False) as run:
+        with (
+            scratch(self.repo, self.env, settings, keeps=False) as run,
+            contextlib.ExitStack() as calls,
+        ):
             self._clean(run, settings, plain)
             with open(os.path.join(run.folder, "info", "exclude"), "a", encoding="utf-8") as file:
                 file.write("\n.loop\n")
-            rows = [row for row in run(_STATUS, *self.repo.paths).split(b"\0") if row]
-            named: dict[bytes, list[bytes]] = {b"??": [], b"!!": []}
-            changes = []
-            for row in rows:
-                if row[:2] in named:
-                    named[row[:2]].append(row[3:])
-                elif row[1:2] != b" ":  # of what conflicts the file decides
-                    changes.append((b"U" if row[:2] in (b"UD", b"DD") else row[1:2], row[3:]))
-            self._fill(run, changes, named[b"??"])
-            ignored = [os.fsdecode(name)[len(self.repo.prefix) :] for name in named[b"!!"]]
-            command = ("diff-index --cached", *ROWS)
-            with contextlib.ExitStack() as stack:
-                calls = {
-                    tree: stack.enter_context(
-                        run.begun(*command, placed(self.repo, tree, self.env), *self.repo.paths)
-                    )
-                    for tree in before
-                }
+
+            def begun(at: Scratch, command: str, *arguments: str) -> Call:
+                return calls.enter_context(at.begun(command, *arguments))
+
+            trees = [placed(self.repo, tree, self.env) for tree in before]
+            run.look_from(trees[0])
+            status = begun(run, _STATUS, *self.repo.paths)
+            beside = [begun(run, "diff-tree -r", *RAW, trees[0], tree) for tree in trees[1:]]
+            listed = inside(self.repo.project, known)  # while git looks
+            look = _looked(status.end())
+            others = [row for call in beside for row in differences_of(call.end())]
+            at, paths = self._filled(run, look, others)
+            compared = [begun(at, "diff-index --cached", *ROWS, tree, *paths) for tree in trees]
+            ignored = [os.fsdecode(name)[len(self.repo.prefix) :] for name in look.ignored]
+            if shown(ignored) != known:
                 listed = inside(self.repo.project, ignored)
-                found = {
-                    tree: rows_of(call.end(), self.repo.prefix) for tree, call in calls.items()
-                }
-        return found, listed
+            found = [rows_of(call.end(), self.repo.prefix) for call in compared]
+        return dict(zip(before, found, strict=True)), listed
 
     def _clean(self, run: Scratch, settings: dict, plain: str | None) -> str | None:
         """Leave in the index only what holds a file's own bytes and belongs to the tree; its
@@ -160,18 +167,30 @@ class _Taking:
             return checksum
         return checksum if self._refresh(run, filters) else None
 
-    def _fill(
-        self, run: Scratch, changes: list[tuple[bytes, bytes]], untracked: list[bytes]
-    ) -> None:
-        """Have the index hold what the files do. changes: (status, path) of tracked ones."""
+    def _sorted(
+        self, changes: list[tuple[bytes, bytes]], untracked: list[bytes]
+    ) -> tuple[set[bytes], list[bytes]]:
+        """(paths to take out of the index, paths to read) of what differs from it. changes:
+        (status, path) of tracked ones."""
         gone, modified = self._modified(changes)
         # what is new first: it may take the place of what was
-        added = [*self._untracked(untracked), *modified]
-        if gone:
-            run("update-index -z --force-remove --stdin", given=_feed(gone))
-        if added:
-            command = "update-index -z --add --remove --replace --stdin"
-            run(command, given=_feed(added), seconds=LONG_SECONDS)
+        return gone, [*self._untracked(untracked), *modified]
+
+    def _filled(
+        self, run: Scratch, look: _Look, others: list[Difference]
+    ) -> tuple[Scratch, tuple[str, ...]]:
+        """(where the index holds what the files do, what limits a call to what it holds). others:
+        from the tree of the look to those that are compared too. Where little differs, that goes to
+        an index of its own: one of all files is long to write."""
+        gone, added = self._sorted(look.changes, look.untracked)
+        held = {os.fsencode(row.path): (row.old_mode, row.old) for row in others} | look.held
+        names = {*held, *added}
+        if not 0 < len(names) <= FEW:
+            _fill(run, gone, added)
+            return run, self.repo.paths
+        few = run.holding({path: entry for path, entry in held.items() if path not in gone})
+        _fill(few, set(), added)
+        return few, ("--", *(f":(top,literal){os.fsdecode(name)}" for name in names))
 
     def _refresh(self, run: Scratch, filters: bool) -> bool:
         """Take out of the index what does not belong to the tree, and have git read again what may
@@ -194,15 +213,15 @@ class _Taking:
             run("update-index -z --index-info", given=_feed(entries))
         return not (entries or self.left_out or filters) and all(row[0] == b"H" for row in rows)
 
-    def _modified(self, changes: list[tuple[bytes, bytes]]) -> tuple[list[bytes], list[bytes]]:
+    def _modified(self, changes: list[tuple[bytes, bytes]]) -> tuple[set[bytes], list[bytes]]:
         """(paths to take out of the index, paths to read) of tracked files that changed."""
-        gone, modified = [], []
+        gone, modified = set(), []
         for status, path in changes:
             full = self._full(path)
             if status == b"D":
-                gone.append(path)
+                gone.add(path)
             elif why := _not_a_file(full):
-                gone.append(path)
+                gone.add(path)
                 self._leave_out(path, why)
             elif os.path.lexists(full) and not _readable(full):
                 self._leave_out(path, "unreadable")
@@ -237,6 +256,36 @@ class _Taking:
 
     def _full(self, path: bytes) -> bytes:
         return os.path.join(os.fsencode(self.repo.top), path)
+
+
+def _looked(output: bytes) -> _Look:
+    """What a status tells."""
+    look = _Look([], {}, [], [])
+    for row in output.split(b"\0"):
+        kind, rest = row[:1], row[2:]
+        if kind == b"?":
+            look.untracked.append(rest)
+        elif kind == b"!":
+            look.ignored.append(rest)
+        elif kind == b"u":  # of what conflicts the file decides
+            path = rest.split(b" ", 9)[9]
+            look.changes.append((b"U", path))
+            look.held[path] = NOTHING, ""
+        elif kind == b"1":
+            _, _, _, mode, _, _, object_id, path = rest.split(b" ", 7)
+            look.held[path] = mode.decode(), object_id.decode()
+            if rest[1:2] != b"." and mode != _MODULE:
+                look.changes.append((rest[1:2], path))
+    return look
+
+
+def _fill(run: Scratch, gone: set[bytes], added: list[bytes]) -> None:
+    """Have the index hold what the files do."""
+    if gone:
+        run("update-index -z --force-remove --stdin", given=_feed(gone))
+    if added:
+        command = "update-index -z --add --remove --replace --stdin"
+        run(command, given=_feed(added), seconds=LONG_SECONDS)
 
 
 def _feed(rows: Iterable[bytes]) -> bytes:

@@ -8,10 +8,13 @@ whatever conversions the repository asks for.
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
 import shutil
+import struct
 import tempfile
 import time
+import zlib
 from collections.abc import Iterator
 from typing import Any
 
@@ -19,6 +22,8 @@ from . import git
 
 #: What the names of our folders in the person's git folder begin with.
 PREFIX = "loopkit-"
+#: The mode of a path that an index does not hold.
+NOTHING = "000000"
 #: Settings of the repository that a tree depends on; none of them runs anything in our hands.
 _SETTINGS = (
     r"^(core\.(filemode|symlinks|ignorecase|precomposeunicode|sharedrepository|excludesfile)"
@@ -41,6 +46,43 @@ class Scratch:
     def begun(self, command: str, *arguments: str) -> git.Call:
         """A call that is running."""
         return git.Call(self.top, (*command.split(), *arguments), self.env)
+
+    def look_from(self, tree: str) -> None:
+        """Have HEAD be a commit of that tree. Only where nothing is kept."""
+        content = f"tree {tree}\nauthor - <-> 0 +0000\ncommitter - <-> 0 +0000\n\n".encode()
+        whole = b"commit %d\0" % len(content) + content
+        name = _digest(whole, tree).hex()
+        os.mkdir(os.path.join(self.folder, "objects", name[:2]))
+        with open(os.path.join(self.folder, "objects", name[:2], name[2:]), "wb") as file:
+            file.write(zlib.compress(whole))
+        _write(self.folder, "HEAD", name + "\n")
+
+    def holding(self, entries: dict[bytes, tuple[str, str]]) -> Scratch:
+        """The same with another index. entries: {path: (mode, object id)} of all that it holds."""
+        path = os.path.join(self.folder, "few")
+        rows = [(name, *entry) for name, entry in sorted(entries.items()) if entry[0] != NOTHING]
+        if rows:  # else there is none
+            with open(path, "wb") as file:
+                file.write(_index(rows))
+        return Scratch(self.folder, self.top, self.env | {"GIT_INDEX_FILE": path})
+
+
+def _index(rows: list[tuple[bytes, str, str]]) -> bytes:
+    """An index in git's version 2, in which no entry has times: files are read. rows: (path, mode,
+    object id), ordered."""
+    parts = [struct.pack(">4sII", b"DIRC", 2, len(rows))]
+    for path, mode, object_id in rows:
+        entry = struct.pack(">24xI12x", int(mode, 8)) + bytes.fromhex(object_id)
+        entry += struct.pack(">H", min(len(path), 0xFFF)) + path
+        parts += entry, bytes(8 - len(entry) % 8)
+    whole = b"".join(parts)
+    return whole + _digest(whole, rows[0][2])
+
+
+def _digest(content: bytes, like: str) -> bytes:
+    """The digest of the kind that another object's id is."""
+    kind = "sha1" if len(like) == 40 else "sha256"
+    return hashlib.new(kind, content, usedforsecurity=False).digest()
 
 
 @contextlib.contextmanager

@@ -21,7 +21,8 @@ Measured = namedtuple("Measured", "row mark")
 #: Files that came and went, above which none is taken for a renamed one.
 MOST_RENAMES = 400
 
-#: How a diff tells what `rows_of` reads.
+#: How a diff tells what `differences_of` and `rows_of` read.
+RAW = ("-z", "--raw", "--no-renames", "--no-abbrev")
 ROWS = ("-z", "--raw", "--numstat", "-M", f"-l{MOST_RENAMES}", "--no-abbrev", "--no-textconv")
 
 #: Modes of git: a symbolic link, a repository, a file that may be run.
@@ -143,15 +144,20 @@ def _exists(project: str, name: str, env: dict) -> bool:
 
 
 def differences(project: str, before: str, after: str, env: dict) -> list[Difference]:
+    """What differs between two trees, submodules apart, ordered by path."""
     if before == after:
         return []
-    command = "diff-tree -r -z --raw --no-renames --no-abbrev"
-    output = git(project, env, command, before, after, seconds=LONG_SECONDS).split(b"\0")
+    output = git(project, env, "diff-tree -r", *RAW, before, after, seconds=LONG_SECONDS)
+    return [row for row in differences_of(output) if MODULE not in (row.old_mode, row.mode)]
+
+
+def differences_of(output: bytes) -> list[Difference]:
+    """What a diff with RAW printed."""
+    tokens = output.split(b"\0")
     rows = []
-    for row, path in zip(output[::2], output[1::2], strict=False):
+    for row, path in zip(tokens[::2], tokens[1::2], strict=False):
         old_mode, mode, old, new, status = row.decode("ascii").lstrip(":").split(" ")
-        if MODULE not in (old_mode, mode):
-            rows.append(Difference(status[:1], old_mode, old, mode, new, os.fsdecode(path)))
+        rows.append(Difference(status[:1], old_mode, old, mode, new, os.fsdecode(path)))
     return rows
 
 

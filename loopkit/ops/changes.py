@@ -211,18 +211,23 @@ def _by_trees(
     newest, start = line[0].tree, line[-1].tree
     since = loop.state.checkpoints.numbers.get(loop.state.changes.base or 0, line[-1]).tree
     before = list(dict.fromkeys((*([newest] if wave else []), start, since)))
+    ignored = listing.read(loop.folder, listing.START).get("ignored")
+    ignored = ignored if type(ignored) is dict else {}
     if made:
         now = listing.ignored(project, environment)
         found = {tree: trees.measured(project, tree, made.tree, environment) for tree in before}
     else:
-        found, now = checkpoints.measured(project, environment, before, [loop.root], line[0].plain)
+        names = ignored.get("")
+        found, now = checkpoints.measured(
+            *(project, environment, before, [loop.root], line[0].plain),
+            names if type(names) is dict else (),
+        )
     whole, marks = _marks(found[start]), _marks(found[since])
-    ignored = listing.read(loop.folder, listing.START).get("ignored")
     return _Measured(
         _lasting(found[newest]) if wave else [],
         _lasting(found[start]),
         {path: mark for path, mark in marks.items() if path in whole},
-        listing.compared(ignored, now) if type(ignored) is dict else [],
+        listing.compared(ignored, now),
         {"ignored": now},
     )
 

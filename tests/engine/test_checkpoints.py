@@ -12,6 +12,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
@@ -29,7 +30,7 @@ class Repo:
     before = ""
 
     def __init__(self, folder: Path, *words: str) -> None:
-        self.folder = folder
+        self.folder = self.project = folder
         self.environment = dict(os.environ)
         folder.mkdir(parents=True, exist_ok=True)
         self.git("init", "-q", *words)
@@ -57,18 +58,21 @@ class Repo:
     # -- calls under test
 
     def take(self, plain: str | None = None) -> checkpoints.Snapshot:
-        """A tree; what is measured without one is the same."""
-        given = str(self.folder), self.environment
+        """A tree; what is measured without one is the same, be it little or much."""
+        given = str(self.project), self.environment
         taken = checkpoints.snapshot(*given, (), plain)
         if self.before:
-            rows, _ = checkpoints.measured(*given, [self.before, taken.tree], (), plain)
-            compared = trees.measured(str(self.folder), self.before, taken.tree, self.environment)
-            assert rows == {self.before: compared, taken.tree: []}
+            compared = trees.measured(str(self.project), self.before, taken.tree, self.environment)
+            for few, order in ((checkpoints.FEW, 1), (0, -1)):
+                before = [self.before, taken.tree][::order]
+                with mock.patch.object(checkpoints, "FEW", few):
+                    rows, _ = checkpoints.measured(*given, before, (), plain)
+                assert rows == {taken.tree: [], self.before: compared}
         self.before = taken.tree
         return taken
 
     def restore(self, before: str, after: str) -> restoring.Restored:
-        return restoring.restore(str(self.folder), before, after, self.environment)
+        return restoring.restore(str(self.project), before, after, self.environment)
 
     def back(self, to: str) -> restoring.Restored:
         return self.restore(self.take().tree, to)
@@ -522,7 +526,8 @@ def test_in_a_linked_worktree(repo: Repo, tmp_path: Path) -> None:
     repo.commit()
     repo.git("worktree", "add", "-q", str(tmp_path / "linked"))
     linked = Repo.__new__(Repo)
-    linked.folder, linked.environment = tmp_path / "linked", repo.environment
+    linked.folder = linked.project = tmp_path / "linked"
+    linked.environment = repo.environment
     outside = repo.outside()
     sha = kept(linked)
     assert repo.git("rev-parse", "refs/loopkit/001-x/1").strip() == sha
@@ -614,6 +619,22 @@ def test_a_folder_with_a_line_break_in_its_name(tmp_path: Path, home: Path, comm
     if commits:
         repo.commit()
     assert ("parent" in repo.git("cat-file", "commit", kept(repo))) == bool(commits)
+
+
+def test_a_submodule_in_place_of_a_file_is_no_change(repo: Repo) -> None:
+    repo.write("a.txt")
+    repo.write("sub", "text\n" * 20)
+    repo.commit()
+    with_file = repo.take().tree
+    repo.git("rm", "-q", "sub")
+    without = repo.take().tree
+    head = repo.git("rev-parse", "HEAD").strip()
+    repo.git("update-index", "--add", "--cacheinfo", f"160000,{head},sub")
+    repo.write("moved", "text\n" * 20)
+    given = str(repo.folder), repo.environment
+    rows, _ = checkpoints.measured(*given, [without, with_file])
+    new = [("moved", "A")]
+    assert {tree: [row.row[:2] for row in rows[tree]] for tree in rows} == dict.fromkeys(rows, new)
 
 
 def test_pipes_and_empty_repositories_are_no_files(repo: Repo) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from loopkit.core.journal.parts import Changed
-from loopkit.engine import listing
+from loopkit.engine import checkpoints, listing
 from tests.engine.test_checkpoints import Repo, repo
 
 __all__ = ["repo"]
@@ -65,6 +65,16 @@ def test_after_some_folders_that_are_too_large_no_more_are_looked_into(
     assert set(ignored(repo)) == {"", "c/"}
     monkeypatch.setattr(listing, "MOST_MISSED", 2)
     assert set(ignored(repo)) == {""}
+
+
+def test_names_that_were_ignored_before_change_no_listing(repo: Repo) -> None:
+    repo.write(".gitignore", "build/\n*.log\n")
+    for name in ("build/x", "own.log", "plain.txt"):
+        repo.write(name)
+    start = repo.take().tree
+    given = str(repo.folder), repo.environment, [start], (), None
+    for known in ((), ("build/", "own.log"), ("own.log", "gone.log")):
+        assert checkpoints.measured(*given, known) == ({start: []}, ignored(repo))
 
 
 def test_contents_and_links_are_left_alone(repo: Repo, tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from loopkit.engine import checkpoints, git, restoring, trees
+from loopkit.engine import checkpoints, git, trees
 from tests.engine.test_checkpoints import Repo
 
 
@@ -16,14 +16,8 @@ class Part(Repo):
 
     def __init__(self, folder: Path, name: str) -> None:
         super().__init__(folder)
-        self.part = folder / name
+        self.part = self.project = folder / name
         self.part.mkdir(parents=True)
-
-    def take(self, plain: str | None = None) -> checkpoints.Snapshot:
-        return checkpoints.snapshot(str(self.part), self.environment, (), plain)
-
-    def restore(self, before: str, after: str) -> restoring.Restored:
-        return restoring.restore(str(self.part), before, after, self.environment)
 
 
 @pytest.fixture(params=["packages/web", "a [b]*?", ":(top)x", "Ünï cødé", "-x"])
