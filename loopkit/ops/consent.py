@@ -27,6 +27,15 @@ def missing(workspace: Workspace, loop: Loop) -> list[tuple[str, str]]:
     return leave.missing(loop.state, leave_of(workspace, loop))
 
 
+def uncovered(workspace: Workspace, checks: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    """(whose, command) of checks outside of a loop that may not run yet. Raises Damaged."""
+    try:
+        known = leave.in_folder(workspace.project, workspace.project, "", workspace.environment)
+    except OSError as error:
+        raise Damaged(f"cannot read {leave.path()}: {error.strerror}", "fix it") from None
+    return [row for row in checks if not consent.is_covered(row[1], known.lines, known.patterns)]
+
+
 def granted(workspace: Workspace, loop: Loop, word: str) -> list[str]:
     """The commands that the person has said yes to by the call with this word; they may run."""
     data, token = place.data_dir(workspace.environment), loop.state.session.token

@@ -212,6 +212,11 @@ def test_a_dry_run_tells_of_the_loop_and_writes_nothing(work: Work) -> None:
     answer = work.project.lk("run", "work", "demo", "--dry-run", session=None)
     assert answer.exit == 0, answer
     assert "begins a loop demo with 3 tasks" in answer.out and "(Write a, with" in answer.out
+    assert "checks that may not run (task 1: grep -qx good a.txt; task 2" in answer.out
+    for checks, waits in (("grep *", False), ("pytest *", True)):
+        given = ("run", "work", "demo", "--dry-run", "--checks", checks)
+        allowed = work.project.lk(*given, session=None)
+        assert ("checks that may not run" in allowed.out) is waits, allowed
     assert not (work.project.root / "runs").exists()
     assert not list(work.project.root.glob("0*"))
     work.go(checks=())

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from typing import NamedTuple
 
+from ...core.evidence import consent as rules
 from ...core.journal import limits, prose, stage, verdict
 from ...core.journal.errors import LimitReached, LoopError, Refused, UsageFault
 from ...core.journal.session import Session
@@ -261,18 +262,29 @@ def described(workspace: Workspace, found: Found) -> tuple[list[str], str]:
         if found.wish.goal is not None:
             return [f"begins a loop {found.wish.name}"], ""
         counted = prose.count(len(found.rows), "task")
-        return [f"begins a loop {found.wish.name} with {counted}"], found.rows[0]["subject"]
+        lines = [f"begins a loop {found.wish.name} with {counted}"]
+        return lines + _waiting(workspace, found), found.rows[0]["subject"]
     assert workspace.root is not None
     loop = Loop(workspace.root, found.folder)
     state = loop.state
     done = f"{state.counts['completed']} of {prose.count(len(state.tasks), 'task')} completed"
     lines = [f"works on loop {loop.name}, {state.session.status}: {done}"]
-    waiting = consent.missing(workspace, loop)
-    if waiting and not found.wish.checks:
-        lines.append(headless.not_allowed(waiting))
+    lines += _waiting(workspace, found, loop)
     opened = [state.tasks[name] for name in state.open]
     first = next((task for task in opened if state.is_free(task)), None)
     return lines, f"{first.id}: {first.subject}" if first else ""
+
+
+def _waiting(workspace: Workspace, found: Found, loop: Loop | None = None) -> list[str]:
+    """A line on the checks that nobody has let run yet, those given now included."""
+    if loop is not None:
+        waiting = consent.missing(workspace, loop)
+    else:
+        checks = [(f"task {number}", row["verify"]) for number, row in enumerate(found.rows, 1)]
+        waiting = consent.uncovered(workspace, checks)
+    given = found.wish.checks
+    waiting = [row for row in waiting if not any(rules.fits(one, row[1]) for one in given)]
+    return [headless.not_allowed(waiting)] if waiting else []
 
 
 def take(note: Callable[[str], None], found: Found, most: Limits) -> str:

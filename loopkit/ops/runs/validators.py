@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from ...core.evidence import consent
 from ...core.journal import settings
-from ...core.journal.errors import Damaged, Refused
+from ...core.journal.errors import Refused
 from ...engine import extensions, process
 from ...store import leave
+from .. import consent
 from ..verify import environment_of
 from ..workspace import Workspace
 from .completions import View
@@ -76,12 +76,7 @@ def made(name: str) -> Validator:
 
 def check_allowed(workspace: Workspace, line: str, stage: str) -> None:
     """Raises Refused for a check that the person has not allowed."""
-    project = workspace.project
-    try:
-        allowed = leave.in_folder(project, project, "", workspace.environment)
-    except OSError as error:
-        raise Damaged(f"cannot read {leave.path()}: {error.strerror}", "fix it") from None
-    if not consent.is_covered(line, allowed.lines, allowed.patterns):
+    if consent.uncovered(workspace, [(stage, line)]):
         raise Refused(
             f"nobody has allowed the check of stage {stage}: {line}",
             f"the person adds verify_allow = [{line!r}] to {leave.settings(workspace.environment)}",
