@@ -67,7 +67,7 @@ def going_on(state: RunState, held: str) -> list[str]:
     """The commands that go on with a run, or begin anew."""
     if state.status == status.LIMIT and held != status.CRASHED:
         why = f"incomplete ({state.reason}), raise the limit to go on"
-        return [f"{why}: {command(state, '--resume', *raising(state))}"]
+        return [f"{why}: {raised(state)}"]
     lines = [f"go on with iteration {state.iteration}: {command(state, '--resume')}"]
     if state.stage is None:
         lines = [f"go on: {command(state, '--resume')}"]
@@ -79,8 +79,12 @@ def anew(state: RunState) -> str:
     return f"start over: {command(state, '--force')}"
 
 
-def raising(state: RunState) -> list[str]:
-    """The option that lifts the limit at which a run ended."""
+def raised(state: RunState) -> str:
+    """The command that goes on with a run that ended at a limit, which it lifts."""
+    return command(state, "--resume", *_raising(state))
+
+
+def _raising(state: RunState) -> list[str]:
     if state.reason == status.MAX_COST:
         return ["--usd", f"{2 * (state.limits.usd or 1):g}"]
     if state.reason == status.MAX_DURATION:

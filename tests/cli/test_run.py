@@ -452,6 +452,7 @@ def test_a_limit_on_cost_ends_the_run_and_more_money_goes_on(bench: Bench) -> No
     bench.script(s={"text": "x", "cost": 0.6})
     answer = bench.run("s", "a", "5", "--usd", "1")
     assert answer.exit == 75 and bench.state()["completion_reason"] == "max_cost"
+    assert "error: $1.20 of $1 spent" in answer.out
     assert bench.state()["iteration_completed"] == 2
     assert bench.run("s", "a", "--resume").exit == 75
     assert bench.run("s", "a", "--resume", "--usd", "9").exit == 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..journal import clock
+from ..journal import limits
 from ..steps.kinds import Step
 from . import status
 from .events import Limits, RunState
@@ -29,29 +29,20 @@ def due(state: RunState, elapsed: float, tested: bool) -> Step | None:
     return Step(stage.part.name, stage.done + 1)
 
 
-def reached(state: RunState, elapsed: float) -> str:
-    """Why a run's limits let it start no further iteration; "" where they do."""
-    limits = state.limits
-    if limits.iterations is not None and state.done >= limits.iterations:
-        return status.MAX_ITERATIONS
-    if limits.usd is not None and state.usd >= limits.usd:
-        return status.MAX_COST
-    if limits.seconds is not None and state.base + elapsed >= limits.seconds:
-        return status.MAX_DURATION
-    return ""
+def reached(state: RunState, elapsed: float, usd: float = 0.0) -> tuple[str, str] | None:
+    """(why a run's limits let it start no further iteration, in words), None where they do. usd:
+    spent by the iteration under way."""
+    spent = (state.done, state.usd + usd, state.base + elapsed)
+    over = limits.reached(*spent, state.limits)
+    return over and (status.LIMITS[over[0]], over[1])
 
 
-def used_up(state: RunState, parts: list, limits: Limits) -> str:
+def used_up(state: RunState, parts: list, most: Limits) -> str:
     """Why a run at its limit cannot go on with these stages and limits; "" where it can."""
     for stage, part in zip(state.stages, parts):
         if stage.status in (status.PENDING, status.RUNNING) or stage.done < part["runs"]:
             break
     else:
         return f"all {state.done} iterations are used up"
-    if limits.iterations is not None and state.done >= limits.iterations:
-        return f"{state.done} of {limits.iterations} iterations are used up"
-    if limits.usd is not None and state.usd >= limits.usd:
-        return f"${state.usd:.2f} of ${limits.usd:g} are spent"
-    if limits.seconds is not None and state.seconds >= limits.seconds:
-        return f"{clock.human(state.seconds)} of {clock.human(limits.seconds)} are used up"
-    return ""
+    over = limits.reached(state.done, state.usd, state.seconds, most)
+    return over[1] if over else ""

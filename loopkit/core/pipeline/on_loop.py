@@ -15,12 +15,6 @@ from .completion import Verdict
 DENIED = "denied"
 #: The outcome of an iteration in which an agent's answer to a step of the loop cannot be used.
 UNUSABLE = "unusable"
-#: Why a run ends at a limit of its loop.
-_LIMITS = {
-    verdict.LIMIT_ITERATIONS: status.MAX_ITERATIONS,
-    verdict.LIMIT_BUDGET: status.MAX_COST,
-    verdict.LIMIT_TIME: status.MAX_DURATION,
-}
 
 
 class Mark(NamedTuple):
@@ -79,6 +73,6 @@ def ending(state: LoopState, denied: bool) -> tuple[str, str, str] | None:
         return status.FAILED, verdict.CANCELLED, "the loop was cancelled"
     if session.status != verdict.PAUSED:
         return None
-    if session.verdict in _LIMITS:
-        return status.LIMIT, _LIMITS[session.verdict], session.reason
+    if session.verdict in status.LIMITS:
+        return status.LIMIT, status.LIMITS[session.verdict], session.reason
     return status.PAUSED, DENIED if denied else status.WAITING, session.reason

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
+from ..journal import verdict
 from ..journal.errors import EXIT_DONE, EXIT_LIMIT, EXIT_REFUSED
 
 #: Statuses of a run; those of a stage are PENDING, RUNNING, COMPLETED and LIMIT.
@@ -13,6 +14,12 @@ RUNNING, COMPLETED, LIMIT, FAILED, PAUSED = "running", "completed", "limit", "fa
 PENDING = "pending"
 #: Why a run has ended or paused.
 MAX_ITERATIONS, MAX_COST, MAX_DURATION = "max_iterations", "max_cost", "max_duration"
+#: The same by the verdict of a loop at such a limit.
+LIMITS = {
+    verdict.LIMIT_ITERATIONS: MAX_ITERATIONS,
+    verdict.LIMIT_BUDGET: MAX_COST,
+    verdict.LIMIT_TIME: MAX_DURATION,
+}
 INTERRUPTED, ASKED, WAITING, STALLED = "interrupted", "asked", "waiting", "stalled"
 
 #: The exit code of the command whose run ended so; one that a signal ended exits 128 + n.

@@ -63,7 +63,7 @@ class Driver:
     ) -> None:
         self.workspace, self.run, self.pipeline = workspace, run, pipeline
         self.agents = [agent(entry) for entry in pipeline.entries]
-        self.strategies = [completions.made(one.stage.completion) for one in pipeline.entries]
+        self.strategies = [completions.made(entry.stage.completion) for entry in pipeline.entries]
         self.stop: Stop | None = None
         self.woken = threading.Event()
         self.tested, self.ran = False, False
@@ -112,7 +112,9 @@ class Driver:
             elif step.kind == due.TEST:
                 yield from self._test(step)
             elif step.kind == due.CAP:
-                self.end(status.LIMIT, due.reached(self.run.state, self.run.elapsed))
+                over = due.reached(self.run.state, self.run.elapsed)
+                assert over is not None
+                self.end(status.LIMIT, *over)
             else:
                 self.end(*self._outcome())
         except LoopError as error:
@@ -155,16 +157,16 @@ class Driver:
     def _test(self, step: Step) -> Iterator[Recorded]:
         """Before the first iteration only where that is asked for."""
         view = self.view
-        strategy, found = self.strategies[view.at], completion.Verdict(completion.OPEN)
+        strategy, verdict = self.strategies[view.at], completion.Verdict(completion.OPEN)
         if view.done or view.entry.stage.check_before or strategy.asks_before:
-            found = strategy.verdict(view)
-        if found.word == completion.COMPLETE and view.entry.stage.validate:
+            verdict = strategy.verdict(view)
+        if verdict.word == completion.COMPLETE and view.entry.stage.validate:
             validated = self._validate(view)
             if not validated.passed:
                 yield Recorded(step, f"not complete: {validated.text}", {}, False)
-                found = completion.Verdict(completion.OPEN)
-        if found.word != completion.OPEN:
-            yield self._stage_over(step, found)
+                verdict = completion.Verdict(completion.OPEN)
+        if verdict.word != completion.OPEN:
+            yield self._stage_over(step, verdict)
         elif view.done >= view.entry.runs:
             yield self._stage_limit(step, view)
         else:
@@ -176,23 +178,23 @@ class Driver:
         """What the stage's own checks say of its last iteration; they run once for each."""
         if self.run.state.validated is not None:
             return validators.Outcome(self.run.state.validated, [], "its checks have failed")
-        found = validators.made(view.entry.stage.validator).validate(view)
-        row = {"stage": view.at, "iteration": view.done, "passed": found.passed}
-        self.run.record([("validation_ran", {**row, "rows": found.rows})])
-        if not found.passed:
-            self.run.note(f"- not complete: {found.text}\n")
-        return found
+        outcome = validators.made(view.entry.stage.validator).validate(view)
+        row = {"stage": view.at, "iteration": view.done, "passed": outcome.passed}
+        self.run.record([("validation_ran", {**row, "rows": outcome.rows})])
+        if not outcome.passed:
+            self.run.note(f"- not complete: {outcome.text}\n")
+        return outcome
 
-    def _stage_over(self, step: Step, found: completion.Verdict) -> Recorded:
+    def _stage_over(self, step: Step, verdict: completion.Verdict) -> Recorded:
         """Complete, or nothing can be done about it for now."""
         index = self.run.state.current
         name = self.pipeline.entries[index].name
-        if found.word == completion.WAITING:
-            self.end(status.PAUSED, status.WAITING, found.reason)
-            return Recorded(step, f"{name}: waiting: {found.reason}", {"stage": name}, False)
-        row = {"index": index, "status": status.COMPLETED, "reason": found.reason}
+        if verdict.word == completion.WAITING:
+            self.end(status.PAUSED, status.WAITING, verdict.reason)
+            return Recorded(step, f"{name}: waiting: {verdict.reason}", {"stage": name}, False)
+        row = {"index": index, "status": status.COMPLETED, "reason": verdict.reason}
         self.run.record([("stage_ended", row)])
-        return Recorded(step, f"{name}: complete: {found.reason}", {"stage": name})
+        return Recorded(step, f"{name}: complete: {verdict.reason}", {"stage": name})
 
     def _stage_limit(self, step: Step, view: View) -> Recorded:
         row = {"index": view.at, "status": status.LIMIT, "reason": status.MAX_ITERATIONS}
@@ -217,11 +219,8 @@ class Driver:
             return {}
         self.run.put_aside(self.run.result(view.at, iteration))
         text = prompt(self.run, self.pipeline, view, iteration, more)
-        self.progress = self.run.progress_size()
-        row = {"stage": view.at, "iteration": iteration}
-        self.run.record([("iteration_begun", row)], sync=False)
-        self.tested = False
-        told = Prompt(
+        self._begun(view, {})
+        request = Prompt(
             text,
             view.entry.name,
             str(iteration),
@@ -229,7 +228,14 @@ class Driver:
             log=self.run.log(view.at, iteration),
             environment=exports(self.run.session, view.entry),
         )
-        return {step: Request(told, None, self.agents[view.at], self._deadlines(view.entry))}
+        return {step: Request(request, None, self.agents[view.at], self._deadlines(view.entry))}
+
+    def _begun(self, view: View, more: dict[str, Any]) -> None:
+        """Record that the stage's next iteration begins. more: of its event's data."""
+        self.progress = self.run.progress_size()
+        row = {"stage": view.at, "iteration": view.done + 1, **more}
+        self.run.record([("iteration_begun", row)], sync=False)
+        self.tested = False
 
     def _left_usd(self) -> float | None:
         state = self.run.state
@@ -288,8 +294,8 @@ class Driver:
         for could not do its work; the next one would fare no better."""
         if not answer.denied or answer.outcome not in (agents.DONE, agents.EMPTY):
             return answer
-        told = parsing.parse(answer.text, view.entry.stage.markers)
-        said = bool(told) and None not in told.values()
+        parsed = parsing.parse(answer.text, view.entry.stage.markers)
+        said = bool(parsed) and None not in parsed.values()
         if said or listing.changed_since(self.run.state.project, answer.started):
             return answer
         error = f"it changed nothing, and was not allowed: {answer.denied[0].what}"
@@ -373,9 +379,9 @@ def ended(answer: Answer, row: dict, state: RunState) -> tuple[str, str, str]:
     """How a run ends whose iteration did not count: status, reason, error."""
     if answer.outcome == agents.LIMIT:
         return status.LIMIT, status.MAX_DURATION, row["error"] or "a usage limit"
-    spent = state.limits.usd is not None and state.usd >= state.limits.usd
-    if answer.outcome == agents.SPENT and spent:
-        return status.LIMIT, status.MAX_COST, row["error"]
+    over = due.reached(state, row["elapsed"])
+    if answer.outcome == agents.SPENT and over is not None:
+        return status.LIMIT, over[0], row["error"]
     if answer.outcome == agents.TIMED_OUT:
         return status.LIMIT, status.MAX_DURATION, row["error"]
     rules = sorted({rule for one in answer.denied for rule in one.rules})

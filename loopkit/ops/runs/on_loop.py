@@ -214,12 +214,10 @@ class Driver(driver.Driver):
             return agents.INTERRUPTED, self.stop.reason
         if not attempt.costs or self.inner.who(step) == PROGRAM:
             return None
-        limits = self.run.state.limits
-        if limits.usd is not None and self.run.state.usd + attempt.spent >= limits.usd:
-            return agents.SPENT, "what the run may cost is used up"
-        if self.run.left <= 0:
-            return agents.TIMED_OUT, "the time of the run is used up"
-        return None
+        over = due.reached(self.run.state, self.run.elapsed, attempt.spent)
+        if over is None:
+            return None
+        return agents.SPENT if over[0] == status.MAX_COST else agents.TIMED_OUT, over[1]
 
     def _left_usd(self) -> float | None:
         left = super()._left_usd()
@@ -340,12 +338,10 @@ class Driver(driver.Driver):
             what = f"{count} iterations in a row came no further: {why}"
             self.end(status.PAUSED, status.STALLED, what)
             return
-        row: dict[str, Any] = {"stage": view.at, "iteration": view.done + 1}
+        row: dict[str, Any] = {}
         if run.state.seen is None:
             row |= self._seen()
-        self.progress = run.progress_size()
-        run.record([("iteration_begun", row)], sync=False)
-        self.tested = False
+        self._begun(view, row)
         self.attempt = _Attempt()
 
     def _seen(self) -> dict[str, Any]:

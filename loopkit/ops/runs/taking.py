@@ -184,8 +184,7 @@ def _check_goes_on(before: Run, found: Ready, asked: Asked) -> None:
     if state.status == status.LIMIT:
         why = due.used_up(state, parts, found.limits)
         if why:
-            way = words.command(state, "--resume", *words.raising(state))
-            raise LimitReached(f"run {session}: {why}", f"raise the limit: {way}")
+            raise LimitReached(f"run {session}: {why}", f"raise the limit: {words.raised(state)}")
 
 
 def _row(found: Ready, asked: Asked, before: Run | None) -> dict:
