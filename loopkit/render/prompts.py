@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..core.journal import prose
+from ..core.journal.state import LoopState
 from ..core.steps import context, kinds
+from ..core.steps.kinds import Step
 from . import text
-
-if TYPE_CHECKING:
-    from ..core.journal.state import LoopState
-    from ..core.steps.kinds import Step
 
 #: Most bytes of a prompt.
 LARGEST = 24_000

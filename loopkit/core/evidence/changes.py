@@ -12,12 +12,8 @@ from collections.abc import Collection, Iterable
 from ..journal import prose, verdict
 from ..journal.errors import UsageFault
 from ..journal.events import Change
-from ..journal.parts import MINE, UNDO, Changed, Touched
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from ..journal.parts import Criterion
-    from ..journal.state import LoopState
+from ..journal.parts import MINE, UNDO, Changed, Criterion, Touched
+from ..journal.state import LoopState
 
 #: Rows of an event, names of ignored files, files that a line names; at the most.
 MOST, MOST_IGNORED, SHOWN = 400, 40, 6

@@ -8,16 +8,12 @@ from __future__ import annotations
 
 import posixpath
 import re
+from collections.abc import Callable, Iterable
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING
 
+from ..journal.parts import Changed
+from ..journal.state import LoopState
 from . import changes, command, consent
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    from ..journal.parts import Changed
-    from ..journal.state import LoopState
 
 #: Words at the beginning of a check among which its runner is.
 MOST_RUNNER = 4

@@ -7,10 +7,11 @@ they were. What passes without the work proves nothing, unless it is to keep wha
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 from ..journal import stage, verdict
 from ..journal.errors import Refused
+from ..journal.events import Change
 from ..journal.parts import (
     BEFORE_WORK,
     GREEN,
@@ -22,15 +23,11 @@ from ..journal.parts import (
     RED,
     REVIEWER,
     WITHOUT_WORK,
+    Criterion,
+    Trial,
 )
+from ..journal.state import LoopState
 from . import changes, command, consent, proofs, testfiles
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from ..journal.events import Change
-    from ..journal.parts import Criterion, Trial
-    from ..journal.state import LoopState
 
 #: How it is said that a check has not run at all, of which nothing follows for the work.
 CANNOT_START = "it cannot be started: "

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections import namedtuple
+from collections.abc import Mapping, Sequence
 from itertools import takewhile
 
 from ..journal import parts
 from ..journal.parts import Batch
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 #: Recoveries of one status before the person is asked; batches that have to stall before it counts.
 MOST_RECOVERIES, STALL = 2, 3

@@ -6,15 +6,12 @@ from collections import namedtuple
 
 from ..journal import parts, prose
 from ..journal import task as tasks
+from ..journal.events import Change
+from ..journal.parts import Batch
+from ..journal.state import LoopState
 from ..plan import outline
 from ..plan.escalation import IMPOSSIBLE, REPLAN
 from . import monitor
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from ..journal.events import Change
-    from ..journal.parts import Batch
-    from ..journal.state import LoopState
 
 #: status: what it answers · kind: rollback, split, panel, wait or ask · subject: its task, where a
 #: rollback goes, or None · why: for people, one line.

@@ -5,19 +5,16 @@ from __future__ import annotations
 
 import itertools
 import posixpath
-from typing import TYPE_CHECKING
 
 from ..evidence import command
 from ..journal import prose, settings, stage, verdict
 from ..journal import task as tasks
 from ..journal.errors import Refused, UsageFault
+from ..journal.events import Change
+from ..journal.state import LoopState
+from ..journal.task import Task
 from . import outline
 from .work import completed, find
-
-if TYPE_CHECKING:
-    from ..journal.events import Change
-    from ..journal.state import LoopState
-    from ..journal.task import Task
 
 LONGEST_SUBJECT, LONGEST_TEXT = 1000, 100_000
 #: Patterns that are kept, and characters of each, at most.

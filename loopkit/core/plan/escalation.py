@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from ..journal import prose
 from ..journal import task as tasks
 from ..journal.settings import (
@@ -10,13 +12,8 @@ from ..journal.settings import (
     MAX_STEP_ATTEMPTS,
     REVISION_THRESHOLD,
 )
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from ..journal.state import LoopState
-    from ..journal.task import Task
+from ..journal.state import LoopState
+from ..journal.task import Task
 
 RETRY, REPLAN, IMPOSSIBLE = "retry", "replan", "impossible"
 APPROVE, REVISE, REJECT = "approve", "revise", "reject"

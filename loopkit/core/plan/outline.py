@@ -7,16 +7,12 @@ A number is group and position, `1.2`; groups count in the order of their first 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
 
 from ..journal import parts, prose, verdict
 from ..journal import task as tasks
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from ..journal.state import LoopState
-    from ..journal.task import Task
+from ..journal.state import LoopState
+from ..journal.task import Task
 
 SCAFFOLD, EXECUTE = "SCAFFOLD", "EXECUTE"
 NEEDS_CLARIFICATION, DRAFT, APPROVED = "NEEDS_CLARIFICATION", "DRAFT", "APPROVED"

@@ -4,18 +4,15 @@ input) → journal lines; refusals raise."""
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
-from typing import TYPE_CHECKING
 
 from ..journal import prose, settings, stage, verdict
 from ..journal import task as tasks
 from ..journal.errors import Refused, UsageFault
 from ..journal.events import Change
+from ..journal.parts import Row
+from ..journal.state import LoopState
+from ..journal.task import Task
 from . import outline
-
-if TYPE_CHECKING:
-    from ..journal.parts import Row
-    from ..journal.state import LoopState
-    from ..journal.task import Task
 
 #: Seconds without a line in the journal after which a session is no longer taken to be at work,
 #: unless its client lives.

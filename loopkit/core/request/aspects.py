@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from collections import namedtuple
-from typing import TYPE_CHECKING
 
 from ..evidence import proofs
+from ..journal.state import LoopState
 from . import topics
-
-if TYPE_CHECKING:
-    from ..journal.state import LoopState
 
 LEAST, MOST = 2, 5
 #: What wins where two aspects ask for opposite things, first first (rule: Shape).

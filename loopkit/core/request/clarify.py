@@ -5,13 +5,9 @@ Deciders as elsewhere: (state, input) → journal lines (rule: Recall, spec scor
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from ..journal import prose, stage
 from ..journal.errors import Refused
-
-if TYPE_CHECKING:
-    from ..journal.state import LoopState
+from ..journal.state import LoopState
 
 MOST_ROUNDS = 2
 MARK = "[ASSUMPTION]"

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from ..journal import stage, verdict
 from ..journal.errors import Refused
 from ..journal.events import Change
+from ..journal.state import LoopState
 from . import aspects, clarify, shape, topics
-
-if TYPE_CHECKING:
-    from ..journal.state import LoopState
 
 
 def recall_answered(state: LoopState, titles: list, confirm: list, dismiss: list) -> list[Change]:

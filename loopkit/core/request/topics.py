@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 from ..journal.errors import UsageFault
 from ..journal.stage import DEBUG, KINDS, REFACTOR
-
-if TYPE_CHECKING:
-    from ..journal.state import LoopState
+from ..journal.state import LoopState
 
 #: The aspects of a shape (rule: Shape), then the topics that go across them.
 TOPICS = tuple(

@@ -4,16 +4,12 @@ known, what is open, what was replaced, what changed, what people decided."""
 from __future__ import annotations
 
 from collections import namedtuple
-from typing import TYPE_CHECKING
 
 from ..evidence import changes, trials
 from ..journal import prose, verdict
-from ..journal.parts import BEFORE_WORK, GREEN, NOT_TRIED, RED, WITHOUT_WORK
+from ..journal.parts import BEFORE_WORK, GREEN, NOT_TRIED, RED, WITHOUT_WORK, Criterion, Finding
+from ..journal.state import LoopState
 from . import gate, review, shown
-
-if TYPE_CHECKING:
-    from ..journal.parts import Criterion, Finding
-    from ..journal.state import LoopState
 
 #: mark: FULL, PART or NOT · id, text: of the criterion or mustNot · how: how it is known.
 Row = namedtuple("Row", "mark id text how")

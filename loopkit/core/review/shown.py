@@ -5,12 +5,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 from ..journal.parts import NO, PARTLY, PROOF, YES, Shown
-
-if TYPE_CHECKING:
-    from ..journal.state import LoopState
+from ..journal.state import LoopState
 
 #: Was it kept? Whoever cannot see it says so.
 KEPT, BROKEN, UNSEEN = "kept", "broken", "cannot be checked"

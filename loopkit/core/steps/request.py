@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from ..evidence import proofs
 from ..journal import stage
 from ..journal.errors import Refused
 from ..journal.events import Change, Event
+from ..journal.state import LoopState
 from ..plan import drafts
 from ..request import intake
 from ..request import shape as shapes
 from .events import LOOP
-
-if TYPE_CHECKING:
-    from ..journal.state import LoopState
 
 
 def wanted(state: LoopState) -> list[str]:
