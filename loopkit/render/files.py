@@ -1,5 +1,4 @@
-"""The files in a loop's folder that follow its state, each bounded whatever anything is called:
-context.md, plan.md and loop-state.md."""
+"""The files that follow a loop's state, each bounded: context.md, plan.md, loop-state.md."""
 
 from __future__ import annotations
 

@@ -44,8 +44,7 @@ def limits(name: str, wanted: Limits) -> str:
 
 
 def how_it_stands(state: RunState, held: str) -> list[str]:
-    """A run that is not at work: where it stopped, why, how it goes on. The first line names the
-    iteration, the last ones the commands."""
+    """A run that is not at work: where it stopped, why, by which commands it goes on."""
     crashed = held == status.CRASHED
     word = status.FAILED if crashed else state.status
     stage = state.stage or state.stages[-1]

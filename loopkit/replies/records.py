@@ -1,8 +1,7 @@
 """Records that a model or a person submits: block YAML, of which JSON is a part.
 
 Block YAML is the form that is asked for, since the client's shell check refuses a here-document in
-which a brace meets a quote. Scalars stay texts unless they are whole numbers or null, so that
-`verify: true` is a command.
+which a brace meets a quote. Scalars stay texts unless they are whole numbers or null.
 """
 
 from __future__ import annotations

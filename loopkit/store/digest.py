@@ -165,8 +165,7 @@ def of_evidence(name: str, command: str, exit_code: int, log: str, content: str)
 
 
 def vouch_evidence(token: str, name: str, command: str, outcome: dict) -> None:
-    """Note that loopkit itself has run a check. Without that its evidence is not believed, so a
-    failure is none: the check is run again."""
+    """Note that loopkit itself has run a check. Without that its evidence is not believed."""
     _vouch(token, of_evidence(name, command, outcome["exit"], outcome["log"], outcome["digest"]))
 
 

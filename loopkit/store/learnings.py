@@ -39,8 +39,7 @@ def named(path: str, bad: list[int]) -> str:
 
 
 def rows(path: str, whose: Origin | None = None) -> list[dict]:
-    """The rows of a file, none where it is absent; `whose`: of a project's file, of which only the
-    person's own rows count. Raises OSError."""
+    """The rows of a file that are the person's own; whose: of a project's. Raises OSError."""
     lines = origin.lines(origin.read(path, links=whose is None), PROJECT, whose)
     found = [origin.row(line.raw) for line in lines if line.how == trust.OWN]
     return [row for row in found if learned.entry(row, "")]

@@ -1,6 +1,5 @@
 """What an agent was started with and what it looked at, read from its transcript as the client
-writes it (2.1.332): the first `user` record is its prompt, `tool_use` blocks are its calls.
-Standard library only."""
+writes it (2.1.332): the first `user` record is its prompt. Standard library only."""
 
 from __future__ import annotations
 

@@ -333,8 +333,7 @@ def _entries(folder: str) -> list[str]:
 
 def clean_up(root: str) -> None:
     """Finish what a command that was killed left half done: a purge, a folder that was going to be
-    a loop. The index that earlier versions kept goes. The caller holds the lock, so nobody is at
-    work there. Never raises OSError."""
+    a loop. The index of earlier versions goes. The caller holds the lock. Never raises OSError."""
     import shutil
 
     try:

@@ -1,6 +1,5 @@
 """Prompts of a loop: what an agent is told for a step, a file each, never written twice. Its first
-line is the token by which the agent is started; its answer's schema lies beside it. Standard
-library only."""
+line is the token that starts the agent; a schema lies beside it. Standard library only."""
 
 from __future__ import annotations
 

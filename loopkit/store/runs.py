@@ -1,5 +1,4 @@
-"""Runs of pipelines, `.loop/runs/<session>/`: journal, state.json, progress file, results, and the
-lock that says who is at work on one."""
+"""Runs of pipelines, `.loop/runs/<session>/`: journal, state.json, progress, results, lock."""
 
 from __future__ import annotations
 
@@ -189,8 +188,7 @@ class Run:
         return os.path.join(self.folder, f"stage-{index + 1}-{name}")
 
     def result(self, index: int, iteration: int) -> str:
-        """The path of an iteration's result: `output.md` in a stage that runs once, else
-        `run-<n>.md` with n from 0."""
+        """The path of an iteration's result: `output.md`, or `run-<n>.md` with n from 0."""
         once = self.state.stages[index].part.runs == 1
         name = "output.md" if once else f"run-{iteration - 1}.md"
         return os.path.join(self.stage_folder(index), name)

@@ -285,8 +285,7 @@ _ASIDE = ("<local-command", "<command-", "<bash-")
 
 
 def interrupted(path: str, prompt: str = "") -> bool:
-    """Whether Esc ended the newest turn, apart from the one that `prompt`, its id, begins: then
-    nobody has said anything since."""
+    """Whether Esc ended the newest turn, apart from the one that `prompt`, its id, begins."""
     for row in _messages(reversed(_tail(path))):
         if row["type"] == "assistant":
             break

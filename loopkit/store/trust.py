@@ -3,8 +3,7 @@
 A `.loop/` can come with a cloned repository; what stands in it is data from strangers. So each loop
 carries a random token, and this machine keeps a file of that name outside every repository,
 `<state>/loopkit/loops/<token>`, which says where the loop's journal lies. Without it a loop does
-nothing. A moved project keeps its loops; a copy beside the original is another loop than the one
-that was started, and has to be adopted.
+nothing. A moved project keeps its loops; a copy beside the original has to be adopted.
 
 Beside them lie the digests of settings, learnings and decisions that loopkit wrote here or that the
 person took over, `<state>/loopkit/contents`, one a line: `<sha256> <own | taken> <what>`. It is
@@ -62,8 +61,7 @@ def forget(token: str) -> None:
 
 def known(root: str, name: str, token: str) -> bool:
     """Whether the loop was started or adopted by this person: here, or where the project stood
-    before it was moved. Raises OSError where that cannot be found out: a loop of ours is not to be
-    taken for a stranger's."""
+    before it was moved. Raises OSError where that cannot be found out."""
     if not is_token(token):
         return False
     try:

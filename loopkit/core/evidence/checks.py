@@ -33,8 +33,7 @@ _LONGEST = 2000
 
 def kind_of(table: dict, name: str, body: str = "") -> tuple[str, str] | None:
     """(kind, tier) of a script by its name and what it runs; None where it proves nothing. table:
-    the `names` of each kind and of what runs `everything`, the `bodies` that tell the kind of
-    that."""
+    the `names` of each kind and of what runs `everything`, the `bodies` of that."""
     word = re.sub(r"[:_.-]+", "-", name.lower())
     kind = next((kind for kind, names in table["names"].items() if word in names), None)
     if kind is None:

@@ -208,8 +208,7 @@ NONE_RAN = "no test ran: all were left out or skipped"
 
 
 def none_ran(text: str, rows: list[dict]) -> bool:
-    """Whether what a check printed says so: it counts, and all its counts together come to none.
-    rows: of data/runners.toml, [[count]]."""
+    """Whether what a check printed says so: all its counts come to none, by [[count]]."""
     counting = re.compile("|".join(row["line"] for row in rows))
     lines = [line for line in prose.plain(text).splitlines() if counting.match(line)]
     return bool(lines) and sum(_ran(line, rows) for line in lines) <= 0

@@ -14,8 +14,7 @@ class Catalog:
     """The table of tool chains (data/toolchains.toml), and what it asks of a project's files.
 
     table: as it stands in the file · names: {name or glob of a file: whether its text tells
-    something, not only its presence} · scripts, tests: names of folders · interpreters: paths that
-    are looked for.
+    something, not only its presence} · scripts, tests: names of folders · interpreters: paths.
     """
 
     def __init__(self, table: dict) -> None:
@@ -53,7 +52,6 @@ class Catalog:
 
         files: {path relative to the root, one level deep at the most, with `/`: text, "" where only
         its presence matters} · folders: relative names of folders, two levels deep at the most.
-        Nothing in them can make it fail.
         """
         root = self._tree(files, folders)
         checked: dict[str, Check] = {}

@@ -21,8 +21,7 @@ _LONGEST = 1000
 
 
 def too_wide(rule: str) -> str:
-    """The command of `loopkit` that a rule allows in any words: `Bash(loopkit verify *)`,
-    `Bash(loopkit:*)`; "" for none.
+    """The command of `loopkit` that a rule allows in any words, as `Bash(loopkit:*)`; or "".
 
     A `*` stands for any words, others in the middle of a line included. A rule that gives
     everything (`Bash`, `Bash(*)`) is none of ours, nor is one without a `*`: it fits a single call.

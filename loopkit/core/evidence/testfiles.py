@@ -1,7 +1,6 @@
 """Of what changed: what belongs to tests and to the settings of checks, and what to the work.
 
-table, in all of these: `[tests]` of data/toolchains.toml, names of `folders` and `files` of tests
-and of files with `settings`.
+table, in all of these: `[tests]` of data/toolchains.toml, its `folders`, `files` and `settings`.
 """
 
 from __future__ import annotations

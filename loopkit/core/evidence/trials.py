@@ -161,8 +161,7 @@ def _criteria(state: LoopState) -> list[Criterion]:
 
 def replaced(state: LoopState, rows: list[dict]) -> list[Change]:
     """Other proofs, or `keeps`, for those that prove nothing. rows: {id, proof, keeps, why}. Raises
-    Refused where one of these is missing, is the same again, or says after the work that nothing
-    had to change."""
+    Refused where one is missing, the same again, or says too late that it keeps."""
     stage.running(state)
     wanted, given = vain(state), {row["id"]: row for row in rows}
     for name in given:

@@ -33,8 +33,7 @@ def due(state: LoopState) -> tuple[str, int | None] | None:
     """Label and wave of the checkpoint to be made automatically now, or None.
 
     `start` when the first wave is opened, `scaffold` after the wave that ended the scaffold, else
-    `batch-N` after wave N. What could not be made then is not made later: a tree that a batch has
-    changed is no start.
+    `batch-N` after wave N. What could not be made then is not made later.
     """
     if not state.waves:
         return None
@@ -146,8 +145,7 @@ def back(state: LoopState, steps: int) -> Checkpoint:
 
 def find(state: LoopState, words: str) -> Checkpoint:
     """The checkpoint that `start`, `last-good`, `~2`, a number or a commit's id names. Raises
-    Refused with NO_CHECKPOINTS where there are none, and for an unknown one; UsageFault for other
-    words."""
+    Refused with NO_CHECKPOINTS, and for an unknown one; UsageFault for other words."""
     wanted = words.strip().lower()
     steps = wanted[1:] or "1"
     digits = wanted.isascii() and wanted.isdigit() and len(wanted) < 10

@@ -128,8 +128,7 @@ class DecisionLog:
     checks: {number: command that exits 0 when the decision no longer holds}, of live ones ·
     checked: {number: journal line of the newest check} · kinds: categories of findings that gave an
     anti-pattern · withdrawn: anti-patterns about a tree that a rollback took away · patterns: what
-    was gathered about the code, a few lines · outline: {task id: "1.2"}, ids: the same turned
-    round.
+    was gathered about the code, a few lines · outline: {task id: "1.2"}, ids: inverse.
     """
 
     def __init__(self) -> None:
@@ -198,8 +197,7 @@ class Checkpoints:
     checkpoints: in the journal's order · numbers: the same by number · head: number of the newest
     one on the line · begun: the BEFORE one of a rollback that has not come to its end · saved: the
     BEFORE one of the newest rollback · completed: {task id: journal line of its completion} ·
-    reopened: tasks that the newest rollback opened again · away: their work is not there, since it
-    stands or the undoing of it was undone.
+    reopened: tasks that the newest rollback opened again · away: their work is not there.
     """
 
     def __init__(self) -> None:
@@ -245,8 +243,7 @@ class History:
     person said when a recovery asked last, or "".
 
     Of the open wave: tasks of which an attempt `failed` in it, `struck` {task: signature of its
-    newest check, where that failed}, `broken` {task: signature} for completed ones that were found
-    broken in it.
+    newest check, where that failed}, `broken` {task: signature} for completed ones found broken.
     """
 
     def __init__(self) -> None:

@@ -41,8 +41,7 @@ FASTER = {
 
 
 def _known(model: str) -> str | None:
-    """The row of PRICES for a model: `claude-opus-5`, also `claude-opus-5-20260101` and
-    `us.anthropic.claude-opus-5-v1`."""
+    """The row of PRICES for a model's name, also `us.anthropic.claude-opus-5-20260101-v1`."""
     start = model.find("claude-")
     name = model[start:] if start >= 0 else ""
     for form in PRICES:

@@ -1,5 +1,4 @@
-"""Words of a person, a model or a file within text of ours: one line, bounded, unable to pass for
-ours; names of loop folders."""
+"""Words of a person, a model or a file within text of ours: one line, bounded; names of loops."""
 
 from __future__ import annotations
 
@@ -47,8 +46,7 @@ def clean(text: str, most: int) -> str:
 
 
 def line(words: object, most: int) -> str:
-    """Somebody's words on one line, at most `most` characters, without white space that says
-    nothing."""
+    """Somebody's words on one line, at most `most` characters, with single blanks."""
     return clean(" ".join(str(words).split()), most)
 
 

@@ -319,8 +319,7 @@ class Paused(LetGo, EventType):
 
 
 class Resumed(EventType):
-    """The loop goes on. same_client: the one that its agents were started in, so that these are at
-    work still."""
+    """The loop goes on. same_client: in which its agents are at work still."""
 
     alone = True
     same_client: Flag = False

@@ -42,8 +42,7 @@ class LoopState:
 
     waiting: {task: unfinished blockers} · dependents: {task: tasks that wait for it} · open:
     unfinished tasks in order · running: tasks in progress · free: pending tasks that wait for
-    nothing · records: everything that counts as progress beside tasks (reviews, findings settled,
-    panels, gates, criteria seen).
+    nothing · records: everything that counts as progress beside tasks.
     """
 
     def __init__(self, name: str = "") -> None:
@@ -322,8 +321,7 @@ def _paused(event: Paused, state: LoopState) -> None:
 
 @on(IterationEnded, Resumed, OwnerChanged)
 def _idle(event: IterationEnded | Resumed | OwnerChanged, state: LoopState) -> None:
-    """No agent of the session can be at work any more, nor would its report be found; where its
-    client lives on, all are."""
+    """No agent of the session is at work any more; where its client lives on, all are."""
     if isinstance(event, IterationEnded):
         if event.decision != "hold":
             return

@@ -1,5 +1,4 @@
-"""Decisions and anti-patterns: recorded, superseded, found to be invalid, found by their files.
-Deciders: (state, input) → events.
+"""Decisions and anti-patterns: recorded, superseded, invalidated, found. Deciders.
 
 Both kinds count with one number; a decision is superseded, never rewritten.
 """
@@ -45,9 +44,7 @@ def status(state: LoopState, number: int) -> str:
 
 def touching(state: LoopState, files: Iterable[str]) -> list[dict]:
     """Live decisions, then anti-patterns, that are about one of these files: they name it, or a
-    folder it lies in. What names no file is about all of them, and comes last; where no file is
-    given everything may be touched.
-    """
+    folder it lies in. What names no file comes last; where no file is given all may be touched."""
     paths = _paths(files)
     rows = [*live(state), *state.decision_log.anti_patterns]
     if not paths:

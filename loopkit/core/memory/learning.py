@@ -20,9 +20,7 @@ PROPOSED, LISTED = 400, 5
 def proposed(state: LoopState, events: Iterable[Event], masked: Callable[[str], str]) -> list[dict]:
     """What a loop taught, as rows without `ts`, the most useful first: tasks that failed, checks
     that showed nothing, what must hold or is missing, what was decided, why it came to nothing.
-    events: the loop's journal, for what the state has forgotten · masked: a text without what looks
-    like a credential.
-    """
+    events: the loop's journal · masked: a text without what looks like a credential."""
     request = prose.line(state.text, learned.TITLE)
     rows = [
         *_failures(state, request),

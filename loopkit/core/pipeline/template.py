@@ -59,8 +59,7 @@ def is_known(name: str) -> bool:
 
 
 def inputs(stage: str, results: list[tuple[str, str]]) -> str:
-    """What `${INPUTS}` stands for. results: (path, text) of the results of the stage of that name,
-    in the order of its runs."""
+    """What `${INPUTS}` stands for. results: (path, text) of that stage's, in order."""
     if not results:
         return f"(no output of stage {stage})"
     if sum(len(text) for _, text in results) > MOST_INPUTS:

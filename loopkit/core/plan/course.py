@@ -1,8 +1,7 @@
 """How a loop goes: batches, what detectors say of them, recoveries, checkpoints, rollbacks.
 
 A checkpoint's parent is the one before it on the branch; a rollback takes the branch back to its
-target, where the next checkpoint continues it. What a rollback saves first (BEFORE) is a checkpoint
-beside the branch.
+target, where the next checkpoint continues it. What a rollback saves first (BEFORE) is beside it.
 """
 
 from __future__ import annotations

@@ -35,8 +35,7 @@ def clamp(
 
 
 def weigh(action: str, suggested: str | None) -> tuple[bool, bool]:
-    """(clamped, raised): somebody suggested a dearer way out than the action, or a cheaper one;
-    neither for a word that is no action."""
+    """(clamped, raised): somebody suggested a dearer way out than the action, or a cheaper one."""
     difference = _DEARER.get(suggested or "", _DEARER[action]) - _DEARER[action]
     return difference > 0, difference < 0
 

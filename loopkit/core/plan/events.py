@@ -655,8 +655,7 @@ def _looks_again(event: TaskChanged | TaskVerified, state: LoopState) -> None:
 
 
 def is_out(state: LoopState, name: str) -> bool:
-    """What bears this name was dispatched, and whoever has it can still be at work, or has just
-    ended: then its reply is on its way.
+    """What bears this name was dispatched, and whoever has it can be at work, or has just ended.
 
     Reports of agents in the background arrive one by one, and a session may stop between two of
     them. Who has not submitted them by the stop after that has lost them.

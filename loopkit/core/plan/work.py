@@ -1,5 +1,4 @@
-"""Work on tasks: found, completed, failed, blocked, merged out of worktrees. Deciders: (state,
-input) → journal lines; refusals raise."""
+"""Work on tasks: found, completed, failed, blocked, merged out of worktrees. Deciders."""
 
 from __future__ import annotations
 
@@ -24,8 +23,7 @@ NAMED = 10
 
 
 def find(state: LoopState, task_id: str) -> Task:
-    """The task of an id as typed (`t-3` too), or of an outline number (`1.2`). Raises UsageFault
-    for neither, Refused for an unknown one."""
+    """The task of an id (`t-3` too), or an outline number (`1.2`). Raises UsageFault, Refused."""
     if outline.is_number(task_id):
         wanted = outline.named(state, task_id)
     else:
@@ -294,8 +292,7 @@ def named_paths(paths: list[str]) -> str:
 
 def worktree_in_use(state: LoopState, path: str, age: float, alive: bool) -> bool:
     """Whether somebody may be at work in a worktree: an attempt in it goes on, and its session
-    lives or did just now. age: seconds since the newest line of the journal · alive: whether the
-    owner's client runs."""
+    lives or did just now. age: of the journal in seconds · alive: the owner's client runs."""
     if state.session.status in verdict.FINAL:
         return False
     current = state.worktrees.current.items()

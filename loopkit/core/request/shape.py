@@ -241,8 +241,7 @@ def written(title: str, criteria: list[dict], must_nots: list[dict]) -> str:
 
 def stronger(known: dict, rows: list[dict]) -> list[str]:
     """Ids whose proof a later SHAPE.md strengthens: an unseen type becomes a seen one, a mustNot
-    gets a command or more paths. known: {id: Criterion} of the shape that stands. Raises Refused
-    where anything else is changed."""
+    gets a command or more paths. known: {id: Criterion}. Raises Refused for any other change."""
     given = {row["id"]: row for row in rows}
     found = []
     for name in dict.fromkeys([*known, *given]):

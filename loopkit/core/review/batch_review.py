@@ -46,8 +46,7 @@ def check_plan(state: LoopState) -> None:
 
 def planned(state: LoopState, given: dict) -> list[Change]:
     """`review --plan --file`: approved where nothing blocks; else the planner revises, at most
-    max_plan_revisions times, then the person is asked. The planner is told findings, missing
-    elements and the summary."""
+    max_plan_revisions times, then the person is asked. The planner is told all."""
     check_plan(state)
     rows = review.findings(state, given["findings"])
     blocking = _blocking(rows)
@@ -163,8 +162,7 @@ def asked(state: LoopState, number: int | None, kind: str) -> list[Change]:
 
 
 def judged(state: LoopState, number: int | None, kind: str, given: dict) -> list[Change]:
-    """`review --wave N --file` and `review --scaffold --file`: one verdict for each task of the
-    batch that waits for one.
+    """`review --wave N --file`, `review --scaffold --file`: a verdict for each waiting task.
 
     Approved and proven: completed. Changes: the attempt has failed, its findings are the error. A
     failed build or failed tests approve nothing, whatever the verdicts say. A BLOCKER about a task

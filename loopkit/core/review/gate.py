@@ -255,9 +255,8 @@ def _noun(row: Criterion) -> str:
 
 def _fixed(state: LoopState, faults: list[_Fault]) -> tuple[list, list[str]]:
     """(changes, ids): a remediation task for each fault. One that was made for the very same fault
-    is opened again: its check passed and the fault is still there, so that it needs another check,
-    unless the check is the criterion's own.
-    """
+    is opened again: its check passed and the fault is still there, so it needs another check,
+    unless that is the criterion's."""
     done = [task for task in state.tasks.values() if task.status == tasks.COMPLETED]
     made = {task.subject: task for task in done if task.kind == "remediation"}
     changes: list = []

@@ -60,8 +60,7 @@ def place_in(text: str) -> str:
 
 def findings(state: LoopState, rows: list[dict]) -> list[dict]:
     """Findings of a review with what the loop knows, numbered after those there are: `F-003`.
-    Raises Refused for guidance that would break a mustNot, and for a criterion, mustNot, decision
-    or finding that does not exist."""
+    Raises Refused for guidance that would break a mustNot, and for a name that does not exist."""
     return [_finding(state, row, number) for number, row in enumerate(rows, 1)]
 
 

@@ -43,8 +43,7 @@ def _open(work: dict, each: int) -> str:
 
 def hold(snapshot: dict, session: Session, turn: int, usd: float, tokens: int = 0) -> str:
     """The message of a hold: where the loop stands, what is open, the next command, how to leave.
-    tokens: those of the whole loop where some have no price, so that no sum of money would be true;
-    else 0."""
+    tokens: those of the whole loop where some have no price; else 0."""
     head = f"{_named(snapshot)}: {session.stage}, wave {snapshot['wave']['number']}"
     head += f", iteration {turn}"
     head += f" of {session.limit_iterations}" if session.limit_iterations is not None else ""

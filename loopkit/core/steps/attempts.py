@@ -62,9 +62,7 @@ def check_verify(state: LoopState, task_id: str, given: list[str]) -> Task:
 
 def verified(state: LoopState, task: Task, outcome: dict) -> list[Change]:
     """What follows a verification that ran. `outcome`: passed, exit, log, seconds, head, files,
-    output (last lines); worktree, if it ran in one of the task's own: nothing follows before it is
-    merged.
-    """
+    output (last lines); worktree, if it ran in one: nothing follows before it is merged."""
     row = {"id": task.id, "run": task.runs + 1, "command": task.verify}
     row["tier"] = command.due_tier(task.failing)
     row.update(command.kept(outcome))

@@ -61,8 +61,7 @@ def values(state: LoopState, step: Step, **extra: Any) -> dict:
     """All that a prompt of this step may hold, by name; what is out of its scope has no name here.
 
     Always: loop, approval, role, kind, scope, target (task id, "plan", "goal" or None), invalid
-    (what was wrong with the last reply, or ""), check (the line that verifies the task, or ""),
-    `extra`.
+    (what was wrong with the last reply, or ""), check (the task's, or ""), `extra`.
     """
     about, kind = scope(state, step), asked_as(step)
     name = f"{kind} {about}" if kind == events.VERIFICATION else kind
@@ -243,8 +242,7 @@ def _history(state: LoopState, task: Task | None) -> list[dict]:
 
 
 def _again(state: LoopState, task: Task | None) -> dict | None:
-    """Why a task that was done is open again (why), and what failed since (signature, log); None
-    for one that was never done."""
+    """Why a task that was done is open again (why), and what failed since (signature, log)."""
     if task is None or not task.reopened:
         return None
     why, signature = task.reopened
@@ -301,8 +299,7 @@ def _place(state: LoopState, task: Task | None) -> dict:
 
 
 def _reasons(state: LoopState, task: Task | None) -> list[str]:
-    """The live decisions, those about the task's files first, and the anti-patterns about them, a
-    line each; all of them for a plan."""
+    """The live decisions, those about the task's files first, and anti-patterns about these."""
     lessons = state.decision_log.anti_patterns
     if task is not None:
         lessons = [row for row in decisions.touching(state, task.files) if decisions.is_lesson(row)]

@@ -240,8 +240,7 @@ def onward(state: LoopState) -> str | None:
 
 def waits(state: LoopState) -> str | None:
     """What the loop waits for that is the person's to decide, apart from a pause and an open
-    question, which the session tells; None where it waits for none of that. Nobody else does it,
-    and nobody is to be told to."""
+    question, which the session tells; None where it does not."""
     steps = due(state)
     if not steps or steps[0].kind not in _WAITS or not _WAITS[steps[0].kind]:
         return None

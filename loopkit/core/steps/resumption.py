@@ -176,8 +176,7 @@ def belated(state: LoopState) -> list[Change]:
     """What should have been recorded with the event before it: whoever wrote that was killed.
 
     The end of the loop after a failure that nothing can fix; failed tasks that are to be tried
-    again, since a person gave them all attempts anew; completions of split tasks with that of their
-    last subtask.
+    again, since a person gave them all attempts anew; completions of split tasks.
     """
     for task in (state.tasks[name] for name in state.open if state.counts[tasks.FAILED]):
         if task.status == tasks.FAILED and not task.attempts:

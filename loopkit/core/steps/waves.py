@@ -17,9 +17,8 @@ from . import attempts, context, kinds, policies, resumption
 
 def choose(state: LoopState, most: int) -> list[Task]:
     """The tasks of the next wave: free ones in ledger order, at most `most`, none naming a file of
-    another. While a scaffold task is free, only those are taken; by some policies while one is
-    open.
-    """
+    another. While a scaffold task is free, only those are taken; by some policies while it is
+    open."""
     tasks_open = [state.tasks[name] for name in state.open]
     scaffold = any(task.scaffold and state.is_free(task) for task in tasks_open)
     first = policies.of(state).scaffold(state)
