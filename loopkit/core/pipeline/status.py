@@ -23,13 +23,8 @@ LIMITS = {
 INTERRUPTED, ASKED, WAITING, STALLED = "interrupted", "asked", "waiting", "stalled"
 
 #: The exit code of the command whose run ended so; one that a signal ended exits 128 + n.
-EXITS = {
-    COMPLETED: EXIT_DONE,
-    LIMIT: EXIT_LIMIT,
-    FAILED: EXIT_REFUSED,
-    PAUSED: EXIT_REFUSED,
-    RUNNING: EXIT_REFUSED,
-}
+EXITS = {COMPLETED: EXIT_DONE, LIMIT: EXIT_LIMIT}
+EXITS.update(dict.fromkeys((FAILED, PAUSED, RUNNING), EXIT_REFUSED))
 
 #: Seconds between two heartbeats, and the age from which on one is stale.
 BEAT, STALE = 30, 120
@@ -89,14 +84,8 @@ def holder(lock: dict | None, status: str, here: Here, now: float) -> str:
 PLAIN, RESUME, FORCE = "plain", "resume", "force"
 #: Begin a new run; go on with this one; put it away and begin anew; end its process first and look
 #: again; say that it is complete; refuse.
-BEGIN, GO_ON, ANEW, END_FIRST, SAY_COMPLETED, REFUSE = (
-    "begin",
-    "go on",
-    "anew",
-    "end first",
-    "completed",
-    "refuse",
-)
+BEGIN, GO_ON, ANEW = "begin", "go on", "anew"
+END_FIRST, SAY_COMPLETED, REFUSE = "end first", "completed", "refuse"
 
 
 def start(status: str | None, held: str, ours: bool, how: str, other: bool = False) -> str:

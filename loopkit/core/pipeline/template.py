@@ -7,19 +7,8 @@ from collections.abc import Callable, Iterator
 
 _VARIABLE = re.compile(r"\$?\$\{([A-Za-z][A-Za-z0-9_.-]*)\}")
 #: Names that a prompt may use, besides INPUTS.<stage>.
-NAMES = (
-    "SESSION",
-    "SESSION_NAME",
-    "ITERATION",
-    "INDEX",
-    "PROGRESS",
-    "PROGRESS_FILE",
-    "OUTPUT",
-    "INPUTS",
-    "ITEM",
-    "PERSPECTIVE",
-    "LOOP",
-)
+NAMES = "SESSION SESSION_NAME ITERATION INDEX PROGRESS PROGRESS_FILE OUTPUT INPUTS".split()
+NAMES += ["ITEM", "PERSPECTIVE", "LOOP"]
 INPUTS = "INPUTS"
 OF_STAGE = "INPUTS."
 #: Characters of inputs from which on their paths stand in their place.

@@ -88,10 +88,8 @@ def line(name: str, snapshot: dict, session: Session, mine: bool) -> str:
 
 def behind(name: str) -> str:
     """The hold where the snapshot is gone and the journal long."""
-    return (
-        f"Loop {name} is not over; where it stands has to be read anew, which takes a while.\n"
-        f"next: loopkit next\nThe person leaves it by {WAYS}."
-    )
+    what = f"Loop {name} is not over; where it stands has to be read anew, which takes a while."
+    return f"{what}\nnext: loopkit next\nThe person leaves it by {WAYS}."
 
 
 def plan(snapshot: dict, tasks: list, criteria: list) -> str:

@@ -308,6 +308,7 @@ def _reasons(state: LoopState, task: Task | None) -> list[str]:
 
 
 _WIDE = (planning.LEAST, planning.MOST)
+_SIZES = {"expected": (planning.FEW, planning.MANY), "accepted": _WIDE, "subtasks": _WIDE}
 _VALUES: dict[str, Callable[[LoopState, Task | None], Any]] = {
     "goal": _goal,
     "success": _success,
@@ -317,9 +318,7 @@ _VALUES: dict[str, Callable[[LoopState, Task | None], Any]] = {
     ],
     "item": _about,
     "again": _again,
-    "parent": lambda state, task: _about(
-        state, state.tasks.get(task.parent or "") if task else None
-    ),
+    "parent": lambda state, task: _about(state, task and state.tasks.get(task.parent or "")),
     "plan_tasks": _plan_tasks,
     "proposed": _proposed,
     "done": _done,
@@ -342,9 +341,7 @@ _VALUES: dict[str, Callable[[LoopState, Task | None], Any]] = {
     "review": lambda state, task: (
         state.supervision.review if state.supervision.standing == parts.REVISE else None
     ),
-    "answers": lambda state, task: [
-        row for row in state.supervision.questions if row["answer"] is not None
-    ],
+    "answers": lambda state, task: [row for row in state.supervision.questions if row["answer"]],
     # the judgement that the goal is not reached by what was planned: more tasks are wanted
     "short": lambda state, task: (
         state.supervision.goal if events.short(state.supervision) else None
@@ -353,9 +350,5 @@ _VALUES: dict[str, Callable[[LoopState, Task | None], Any]] = {
     "bands": lambda state, task: policies.of(state).bands(state),
     "reasons": _reasons,
     # tasks of a plan without and with a warning, subtasks of a replan: (least, most) each
-    "sizes": lambda state, task: {
-        "expected": (planning.FEW, planning.MANY),
-        "accepted": _WIDE,
-        "subtasks": _WIDE,
-    },
+    "sizes": lambda state, task: {**_SIZES},
 }

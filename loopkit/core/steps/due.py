@@ -6,7 +6,6 @@ Each rule imports what only it needs: a check that passes waits for none of the 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from ..journal import parts, prose, stage, verdict
 from ..journal import task as tasks
@@ -15,9 +14,6 @@ from ..plan import events, work
 from . import attempts, kinds, policies
 from .kinds import Step, step
 from .policies import Policy
-
-if TYPE_CHECKING:
-    from ..health.recovery import Play
 
 
 def due(state: LoopState) -> list[Step]:
@@ -90,12 +86,10 @@ def _wave(state: LoopState, policy: Policy) -> list[Step]:
     if state.wave is None:
         return []
     if work.in_worktrees(state) and not policy.at_work(state):
-        for kind, names in (
-            (kinds.CHECK, work.unchecked(state)),
-            (kinds.MERGE, work.unmerged(state)),
-        ):
-            if names:
-                return [step(kind, name) for name in names]
+        checks = [step(kinds.CHECK, name) for name in work.unchecked(state)]
+        left = checks or [step(kinds.MERGE, name) for name in work.unmerged(state)]
+        if left:
+            return left
     interrupted = [state.tasks[name] for name in state.interrupted]
     again = [policy.work(task) for task in interrupted if attempts.startable(state, task)]
     return policy.in_wave(state) + again or [policy.closing(state)]
@@ -109,12 +103,9 @@ def _brought_back(state: LoopState, policy: Policy) -> list[Step]:
 
 def _recovery(state: LoopState, policy: Policy) -> list[Step]:
     play = policy.recovery(state) if state.open else None
-    return [of_play(play)] if play else []
-
-
-def of_play(play: Play) -> Step:
-    """The step that a recovery is done by."""
-    return step(_PLAYS[play.kind], play.subject) if play.kind in _PLAYS else step(kinds.RECOVER)
+    if play is None:
+        return []
+    return [step(_PLAYS[play.kind], play.subject) if play.kind in _PLAYS else step(kinds.RECOVER)]
 
 
 #: Plays that somebody else does than loopkit itself.

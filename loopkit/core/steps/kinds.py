@@ -48,6 +48,7 @@ def _agent(asked: str, agent: str, prompt: str, reply: str = "") -> Kind:
     return Kind(AGENT, reply or asked, agent, prompt, asked, WAVE_NEXT)
 
 
+_PLAN_REVIEWER = ("plan-review", "plan-review/review.md")
 KINDS: dict[str, Kind] = {
     # the person's
     RESUME: Kind(PERSON),
@@ -61,12 +62,9 @@ KINDS: dict[str, Kind] = {
     SHAPE: Kind(FORM, "request", command="loopkit shape --accept -"),
     TASKS: Kind(FORM, "request", command="loopkit task add --file -"),
     PLAN: _agent(events.PLAN, "planner", "planner/plan.md"),
-    PLAN_VERDICT: _agent(
-        events.VERIFICATION, "plan-review", "plan-review/review.md", reply="plan_review"
-    ),
+    PLAN_VERDICT: _agent(events.VERIFICATION, *_PLAN_REVIEWER, reply="plan_review"),
     PLAN_REVIEW: Kind(
-        *(AGENT, "plan_review", "plan-review", "plan-review/review.md", events.VERIFICATION),
-        "loopkit review --plan",
+        *(AGENT, "plan_review", *_PLAN_REVIEWER, events.VERIFICATION), "loopkit review --plan"
     ),
     RED_FIRST: Kind(PROGRAM),
     PROOFS: Kind(FORM, "proofs", command="loopkit next"),
@@ -91,13 +89,11 @@ KINDS: dict[str, Kind] = {
     BELATED: Kind(PROGRAM, command=WAVE_NEXT),
     # reviews and the end
     WAVE_REVIEW: Kind(
-        *(AGENT, "wave_review", "review"),
-        asked="wave_review",
-        command="loopkit review --wave {subject}",
+        *(AGENT, "wave_review", "review", "", "wave_review"), "loopkit review --wave {subject}"
     ),
     BATCH_REVIEW: Kind(AGENT, "review", "review", asked=events.REVIEWING),
     THOROUGH_REVIEW: Kind(
-        *(AGENT, "review", "review"), asked="thorough_review", command="loopkit review --thorough"
+        *(AGENT, "review", "review", "", "thorough_review"), "loopkit review --thorough"
     ),
     RESOLVE: Kind(FORM, "resolution"),
     GATE: Kind(FORM, "gate", command="loopkit gate"),

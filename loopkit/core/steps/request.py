@@ -18,13 +18,11 @@ from .events import LOOP
 
 def wanted(state: LoopState) -> list[str]:
     """The fields of the form `request` that the loop has not got yet; none once it has all."""
-    fields = {
-        stage.INTENT: ["scores", *([] if state.scores else ["kind", "topics"])],
-        stage.SHAPE: [],
-        stage.DECOMPOSE: [],
-    }.get(state.stage)
-    if fields is None:
+    if state.stage not in (stage.INTENT, stage.SHAPE, stage.DECOMPOSE):
         return []
+    fields = []
+    if state.stage == stage.INTENT:
+        fields = ["scores", *([] if state.scores else ["kind", "topics"])]
     if state.stage != stage.DECOMPOSE:
         fields += ["title", "criteria", "must_nots"]
     if not state.terms.plan_reviewed and not state.tasks:
@@ -66,9 +64,8 @@ _MUST_NOTS = (
 
 def shape_of_tasks(title: str, rows: list[dict]) -> str:
     """The SHAPE.md of tasks that the person has written down: each is a criterion by its check."""
-    criteria = [
-        {"text": row["subject"], "type": proofs.EXECUTION, "proof": row["verify"]} for row in rows
-    ]
+    kind = {"type": proofs.EXECUTION}
+    criteria = [{"text": row["subject"], "proof": row["verify"], **kind} for row in rows]
     must_nots = [{"text": text, "proof": ""} for text in _MUST_NOTS]
     return shapes.written(title, criteria, must_nots)
 
@@ -91,11 +88,8 @@ def _check_given(row: dict, fields: list[str]) -> None:
 
 def _check_shown(rows: list[dict]) -> None:
     """Raises Refused for criteria that nobody would see anything of."""
-    names = [
-        f"C{number}"
-        for number, row in enumerate(rows, 1)
-        if row["type"] == proofs.EXECUTION and not row["proof"]
-    ]
+    bare = [row["type"] == proofs.EXECUTION and not row["proof"] for row in rows]
+    names = [f"C{number}" for number, is_bare in enumerate(bare, 1) if is_bare]
     if names:
         others = ", ".join(proofs.SEEN[1:])
         todo = f"give a proof, or, where no command can show it, its type: {others}"

@@ -118,10 +118,8 @@ def alone(state: LoopState, step: kinds.Step) -> list[Change]:
         finding = state.findings[str(step.subject)]
         if finding.severity != review.BLOCKER:
             return review.put_off(state)
-    if step.kind == kinds.CONFIRM and (step.subject, "wave" in stage.needs(state.shape)) == (
-        "shape",
-        False,
-    ):
+    each_wave = "wave" in stage.needs(state.shape)
+    if step.kind == kinds.CONFIRM and step.subject == "shape" and not each_wave:
         moved = [stage.move(state, stage.DECOMPOSE)] if state.stage == stage.SHAPE else []
         return [("confirmed", {"what": "shape", "default": True}), *moved]
     what = {

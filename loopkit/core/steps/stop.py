@@ -70,12 +70,7 @@ def last_rows(session: Session, snapshot: dict, forced: bool, active: bool, seen
     # iterations are counted where agents are dispatched, in a loop that is driven so
     counted = not session.dispatches
     turn = session.iteration + counted
-    most = (
-        session.limit_iterations if counted else None,
-        session.limit_usd,
-        session.limit_seconds,
-    )
-
+    most = (session.limit_iterations if counted else None, *session.most[1:])
     seconds = session.spent_seconds + seen.get("worked", 0)
     over = limits.reached(turn, usd, seconds, most)
     if over:
@@ -83,9 +78,8 @@ def last_rows(session: Session, snapshot: dict, forced: bool, active: bool, seen
         return _end(5, record, over[0], over[1], snapshot, options)
     still_open = work["total"] - work["completed"]
     if still_open and not work["workable"] and work["blocked_on"]:
-        named = "; ".join(
-            f"{row['id']} {row['subject']}: {row['text']}" for row in work["blocked_on"]
-        )
+        rows = (f"{row['id']} {row['subject']}: {row['text']}" for row in work["blocked_on"])
+        named = "; ".join(rows)
         return _end(6, record, verdict.WAITING, f"only a person can go on: {named}", snapshot)
     if session.hold_count >= session.max_idle_stops and session.hold_fingerprint == mark:
         why = f"{session.hold_count} turns without any progress"

@@ -202,8 +202,6 @@ def _outcomes(state: LoopState, done: list, failed: list, blocked: list, struck:
         outcomes[name] = Outcome(FAILED, known or f"{name.lower()} says nothing")
     outcomes.update((name, Outcome(TASK_BLOCKED)) for name in blocked)
     batches = [*state.history.window, Batch(len(state.waves), outcomes)] if outcomes else []
-    rows = {
-        name: {key: value for key, value in row._asdict().items() if value}
-        for name, row in outcomes.items()
-    }
+    pairs = {name: row._asdict().items() for name, row in outcomes.items()}
+    rows = {name: {key: value for key, value in row if value} for name, row in pairs.items()}
     return {"outcomes": rows, **monitor.judge(batches, state.history.used)._asdict()}

@@ -48,10 +48,9 @@ def _asked(state: LoopState, text: str) -> list[Change]:
     if state.session.unattended:
         what = "nobody can be asked: name the tasks, and put what you assume into assumptions"
         raise Misfit(what)
-    for count, most, unit in (
-        (len(text), _QUESTIONS, "characters"),
-        (len(text.splitlines()), _LINES, "lines"),
-    ):
+    lines = len(text.splitlines())
+    sizes = ((len(text), _QUESTIONS, "characters"), (lines, _LINES, "lines"))
+    for count, most, unit in sizes:
         if count > most:
             what = f"questions: {count:,} {unit}, at most {most:,}"
             raise Misfit(f"{what}; ask what only a person can answer")
@@ -105,10 +104,8 @@ def reviewed(state: LoopState, reply: dict) -> list[Change]:
     else:
         outcome = parts.REVISE if done < most else _unapproved(state, data["score"])
     row = {"revision": done, "approved": approved, **data, "outcome": outcome}
-    changes: list[Change] = [
-        ("plan_reviewed", row),
-        *trials.reviewed(state, reply.get("proofs", [])),
-    ]
+    proofs = trials.reviewed(state, reply.get("proofs", []))
+    changes: list[Change] = [("plan_reviewed", row), *proofs]
     if outcome == events.PAUSED:
         score = "no score" if data["score"] is None else data["score"]
         why = f"the plan is not approved after {prose.count(done, 'revision')} ({score}): "
