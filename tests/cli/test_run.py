@@ -586,7 +586,10 @@ def test_another_stage_takes_the_place_of_one_that_has_ended(bench: Bench) -> No
     bench.script(s={"outcome": "fatal", "error": "no"})
     assert bench.run("s", "a", "1").exit == 1
     unfinished = bench.run("t", "a", "1")
-    assert unfinished.exit == 1 and "nothing was begun: run a is there already" in unfinished.out
+    line = "nothing was begun: run a is there already, of s; put it away and begin this one: "
+    assert (
+        unfinished.exit == 1 and f"{line}loopkit run t a --iterations 1 --force\n" in unfinished.out
+    )
 
 
 def test_what_stands_in_the_way_is_said_before_what_is_missing(bench: Bench) -> None:

@@ -83,3 +83,21 @@ def test_three_tasks_are_done_by_three_clients(place: Place) -> None:
     assert sum(row["usd"] for row in state["history"]) == pytest.approx(usd)
     assert made.state["spent"]["usd"] == pytest.approx(usd)
     assert made.events("iteration_ended") == []
+
+
+def test_commands_and_skills_of_runs_reach_the_model_whole(place: Place) -> None:
+    """What `/loop:run` prints before the model reads it, and a skill that is typed with a name."""
+    made = place(Scenario(deviate=lambda turn: [Text("Seen.")]))
+    made.run("/loop:run")
+    made.run("/loop:create-prd csv: export reports as CSV")
+    told = [turn.newest for turn in made.model.main_turns]
+    story = made.model.story()
+    assert len(told) == 2, story
+    for words in (
+        "\nstage     work  ",
+        "\npipeline  full-refine  ",
+        "there are no runs; start one",
+    ):
+        assert words in told[0], story
+    for words in ("docs/plans/<name>.md", "csv: export reports as CSV"):
+        assert words in told[1], story

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shlex
 import signal
 import sys
 import threading
@@ -61,7 +62,7 @@ def start(
         opened, lock, away = taking.take(workspace, found, asked)
     except taking.Stands as there:
         taking.tidy(there.run)
-        yield stands(there)
+        yield stands(there, asked)
         return
     try:
         maker = making.maker(opened, found.settings["agents"], opened.state.chosen, told)
@@ -101,15 +102,18 @@ def checked(workspace: Workspace, asked: Asked) -> Ready:
     return found
 
 
-def stands(there: taking.Stands) -> Over:
+def stands(there: taking.Stands, asked: Asked) -> Over:
     """How the run stands that a start did not touch."""
     over = _told(there.run, there.held, there.code)
     state = there.run.state
     anew = words.anew(state)
-    more = "" if anew in over.text else f"\n{anew}"
+    more = [] if anew in over.text else [anew]
     if over.code:
-        more += f"\nnothing was begun: run {state.session} is there already"
-    return over._replace(text=over.text + more)
+        more.append(f"nothing was begun: run {state.session} is there already")
+    if over.code and asked.name not in (state.pipeline, *state.words):
+        typed = shlex.join(["loopkit", "run", *asked.words, "--force"])
+        more[-1] += f", of {state.pipeline}; put it away and begin this one: {typed}"
+    return over._replace(text="\n".join([over.text, *more]))
 
 
 def _driver(
@@ -261,5 +265,5 @@ def _in_the_way(found: Ready, asked: Asked, refused: Exception | None) -> list[s
             why = error
     if why is None:
         return []
-    told = stands(why).text if isinstance(why, taking.Stands) else str(why)
+    told = stands(why, asked).text if isinstance(why, taking.Stands) else str(why)
     return [f"this start would be refused: {told}", ""]

@@ -26,7 +26,7 @@ def start(workspace: Workspace, asked: Asked, words: list[str]) -> Result:
     try:
         starting.checked(workspace, asked)
     except taking.Stands as there:
-        over = starting.stands(there)
+        over = starting.stands(there, asked)
         return Result(None, over.text, {**over.data, "said": over.text, "next": []}, code=over.code)
     name = f"loop-{asked.session}"
     kept = [
