@@ -113,7 +113,7 @@ def test_an_honest_model_comes_to_ship(place: Any) -> None:
     }
     work = [write(name, text) for name, text in WORK.items()]
     here = loop(place, Scenario(forms, {"T-001": work}))
-    assert tried(here) == [f"{NEW}: red before", f"{NEW}: red without"]
+    assert tried(here) == [f"{NEW}: red {when}" for when in ("before", "without", "hollow")]
     assert here.model.heard("C2 passes before the work, so it proves nothing") == 1
     shown = card(here)
     assert "🟢 SHIP" in shown and "! " not in shown
