@@ -33,7 +33,7 @@ from ..core.steps import kinds
 from ..engine import without
 from ..engine.checkpoints import measured
 from ..engine.git import repository
-from ..store import digest, tables
+from ..store import atomic, digest, tables
 from ..store.loop import Loop
 from . import baseline, verify
 from . import consent as leaves
@@ -41,6 +41,8 @@ from .workspace import OutOfTime, Result, Workspace
 
 #: Seconds that the runs of one proof apart from the real tree may take in all.
 APART_SECONDS = 480
+#: Bytes of a script that is read for the names of others.
+LARGEST = 1_000_000
 
 
 def try_before(workspace: Workspace, name: str) -> Result:
@@ -293,7 +295,12 @@ def _with_old_tests(
     """Run a check with the work, but its tests and their settings as they were; {} where they
     are, and where nobody knows."""
     kept = trials.keeps(loop.state, name)
-    rows = testfiles.old_tests(since.rows, line, kept, tables.tests(), _inner(workspace, loop))
+    inner = _inner(workspace, loop)
+    rows = testfiles.old_tests(since.rows, line, kept, tables.tests(), inner)
+    if kept:
+        read = functools.partial(_text, workspace.project)
+        scripts = testfiles.called(since.rows, line, read, tables.tests(), inner)
+        rows += [row for row in scripts if row not in rows]
     if not rows:
         return {}
     paths = [path for row in rows for path in changes.paths(row)]
@@ -305,6 +312,13 @@ def _with_old_tests(
         word, why = (GREEN if passed else RED), ""
     weak = [changes.told(row) for row in rows if row.status != "A"] or map(changes.told, rows)
     return {OLD_TESTS: (word, why or ", ".join(list(weak)[: changes.SHOWN]), outcome)}
+
+
+def _text(project: str, path: str) -> str:
+    try:
+        return atomic.read(os.path.join(project, path), LARGEST).decode("utf-8", "replace")
+    except OSError:
+        return ""
 
 
 def _hollow(

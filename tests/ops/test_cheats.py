@@ -182,6 +182,20 @@ def test_an_existing_test_that_fails_was_made_to_pass(going: Going, how: str) ->
     assert end.how == "MONITOR" and "tests/test_rate.py" in end.doubts, end
 
 
+@pytest.mark.parametrize("line", ["sh run-tests", "make -s test"])
+def test_a_script_that_a_check_starts_runs_nothing_any_more(going: Going, line: str) -> None:
+    there = {
+        "run-tests": "sh ci/all.sh\n",
+        "Makefile": "test:\n\tsh ./ci/all.sh\n",
+        "ci/all.sh": "sh ci/unit.sh\n",
+        "ci/unit.sh": f"{PYTHON} -B -m unittest tests.test_rate\n",
+    }
+    row = {"must_nots": [proof(line, "an old test fails"), UNCHANGED]}
+    end = ends(going, {**LIMIT, **BREAKS, "ci/unit.sh": "exit 0\n"}, row, there)
+    says = "M1 fails with tests and settings as before: ci/unit.sh +1 -1"
+    assert (end.how, end.doubts) == ("MONITOR", says), end.said
+
+
 def test_an_existing_test_says_less_and_no_proof_runs_it(going: Going) -> None:
     """The proof of the new passes with the old tests too: it runs none of them."""
     less = OLD_TEST.replace("self.assertIs(allowed(1), True)", "allowed(1)")

@@ -16,6 +16,9 @@ from . import changes, command, consent
 
 #: Words at the beginning of a check among which its runner is.
 MOST_RUNNER = 4
+#: The path of a script that does little but start others; how many are read for one check.
+_SCRIPT = re.compile(r"[\w./-]+\.(?:sh|bash|zsh|mk|bat|cmd|ps1)\b")
+MOST_SCRIPTS = 100
 #: Folders of packages that others wrote.
 PACKAGES = ("node_modules", "site-packages", "vendor", "bower_components")
 #: A word that names a path or a module, and no file of settings.
@@ -83,6 +86,22 @@ def old_tests(
     if len(tests) < len(rows):  # then what was only added to tests cannot be what passes
         old = [row for row in old if changes.lost(row)]
     return [row for row in rows if row in old or row in setup and row not in new]
+
+
+def called(
+    rows: Iterable[Changed], line: str, read: Callable[[str], str], table: dict, folder: str = "."
+) -> list[Changed]:
+    """Of what changed the scripts that were there and that a check starts: its own file names them,
+    or what starts checks in the project, or another such script. read: a file's text, "" where
+    there is none."""
+    old = {row.path: row for row in rows if row.status != "A" and _SCRIPT.fullmatch(row.path)}
+    reached = dict.fromkeys([*_files_run(line, folder), *table["starters"]]) if old else {}
+    left = list(reached)
+    while left and len(reached) < MOST_SCRIPTS:
+        named = map(posixpath.normpath, _SCRIPT.findall(read(left.pop())))
+        left += [path for path in named if path not in reached]
+        reached |= dict.fromkeys(left)
+    return [row for path, row in old.items() if path in reached]
 
 
 def of_settings(path: str, line: str, table: dict) -> bool:
