@@ -15,7 +15,7 @@ from collections import namedtuple
 
 from ..core.journal.errors import LoopError, Refused
 from ..store import atomic
-from ..store.loop import unwritable
+from ..store.loop import writes
 from . import trees
 from .checkpoints import REFS, converted, snapshot
 from .git import LONG_SECONDS, git, paths, repository, under_way, unfiltered, word
@@ -98,22 +98,18 @@ def same(project: str, path: str, env: dict) -> str:
     """The project's folder in a worktree, made if missing. Raises GitFault, Damaged."""
     part = repository(project, env).part
     folder = os.path.join(path, part) if part else path
-    try:
+    with writes(folder):
         os.makedirs(folder, exist_ok=True)
-    except OSError as error:
-        raise unwritable(folder, error) from None
     return folder
 
 
 def _check_out(path: str, base: str, env: dict) -> None:
     """Check out a commit of ours, whose files are as they were: without filters and conversions."""
     own = repository(path, env)
-    try:
+    with writes(path):
         with scratch(own, env) as run:
             run("read-tree --reset -u", base, seconds=LONG_SECONDS)
             shutil.copyfile(os.path.join(run.folder, "index"), os.path.join(own.folder, "index"))
-    except OSError as error:
-        raise unwritable(path, error) from None
 
 
 def _hold(project: str, path: str, base: str, tree: str, env: dict) -> None:
@@ -131,14 +127,12 @@ def _ref(path: str) -> str:
 def _prepare(folder: str) -> None:
     """Make the folder of the worktrees, and have git ignore what is in it."""
     target = os.path.join(folder, FOLDER)
-    try:
+    with writes(target):
         atomic.check_inside(os.path.dirname(folder), target)
         os.makedirs(target, exist_ok=True)
         ignore = os.path.join(target, ".gitignore")
         if not os.path.exists(ignore):
             atomic.write(ignore, b"*\n")
-    except OSError as error:
-        raise unwritable(target, error) from None
 
 
 def _dirty(project: str, env: dict) -> bool:

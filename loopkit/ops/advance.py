@@ -19,7 +19,7 @@ from ..core.steps import context, due, kinds, resumption, waves
 from ..core.steps.kinds import AGENT, FORM, KINDS, PROGRAM, Step
 from ..engine.agents import DONE, EMPTY, Answer
 from ..store import answers, beats, looks, place, prompts, transcript
-from ..store.loop import unwritable
+from ..store.loop import writes
 from . import consent, control, dispatch, drive, guides, wave
 from . import review as reviews
 from .workspace import OutOfTime, Result, Time, Workspace
@@ -74,10 +74,8 @@ def _name(state: LoopState, step: Step) -> str:
 
 
 def _keep(loop: Loop, name: str, text: str) -> None:
-    try:
+    with writes(loop.folder):
         answers.write(loop.folder, name, {"text": text, "by": events.HAND})
-    except OSError as error:
-        raise unwritable(loop.folder, error) from None
 
 
 class _Run:
@@ -335,10 +333,8 @@ class _Run:
             text = drive.prompt_of(self.workspace, loop, step, fault, cut=not known).text
         needed = shown.schemas(loop.state) if step.kind == kinds.THOROUGH_REVIEW else {}
         schema = replies.accepted(KINDS[step.kind].reply, **needed)
-        try:
+        with writes(loop.folder):
             prompts.write(loop.folder, step, number, text, schema)
-        except OSError as error:
-            raise unwritable(loop.folder, error) from None
 
     def _agents(self, loop: Loop, step: Step) -> list[Step]:
         """The step of each agent that works on a step: of a thorough review several."""

@@ -4,7 +4,7 @@ from ..core.evidence import consent
 from ..core.journal.errors import Damaged
 from ..store import leave, place
 from ..store.leave import Leave
-from ..store.loop import Loop, unwritable
+from ..store.loop import Loop, writes
 from .workspace import Workspace
 
 
@@ -39,15 +39,11 @@ def uncovered(workspace: Workspace, checks: list[tuple[str, str]]) -> list[tuple
 def granted(workspace: Workspace, loop: Loop, word: str) -> list[str]:
     """The commands that the person has said yes to by the call with this word; they may run."""
     data, token = place.data_dir(workspace.environment), loop.state.session.token
-    try:
+    with writes(leave.path()):
         return leave.grant_requested(data, workspace.session, token, word)
-    except OSError as error:
-        raise unwritable(leave.path(), error) from None
 
 
 def typed_patterns(loop: Loop, patterns: list[str]) -> None:
     """Keep the patterns that the person typed with the request: they hold for this loop."""
-    try:
+    with writes(leave.path()):
         leave.grant_patterns(loop.state.session.token, patterns)
-    except OSError as error:
-        raise unwritable(leave.path(), error) from None

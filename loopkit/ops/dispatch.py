@@ -11,7 +11,7 @@ from ..core.steps import context, due, kinds
 from ..core.steps.kinds import Step
 from ..render import prompts as render
 from ..store import atomic, prompts
-from ..store.loop import Loop, unwritable
+from ..store.loop import Loop, writes
 from .workspace import Result, Workspace
 
 
@@ -67,12 +67,10 @@ def write(workspace: Workspace, loop: Loop, step: Step, reply: str, form: str | 
     schema = kinds.KINDS[step.kind].reply if form is None else ""
     form = form if form is not None else replies.asked(schema)
     text = render.render(loop.state, step, shown(workspace, loop.folder), reply=reply, form=form)
-    try:
+    with writes(loop.folder):
         number = context.number(loop.state, step)
         wanted = replies.accepted(schema) if schema else None
         return shown(workspace, prompts.write(loop.folder, step, number, text, wanted))
-    except OSError as error:
-        raise unwritable(loop.folder, error) from None
 
 
 def keep_request(loop: Loop) -> None:
@@ -80,10 +78,8 @@ def keep_request(loop: Loop) -> None:
     text, path = loop.state.text.strip(), os.path.join(loop.folder, render.REQUEST)
     if len(text) <= render.LONGEST_REQUEST or os.path.exists(path):
         return
-    try:
+    with writes(loop.folder):
         atomic.write(path, text.encode("utf-8", "replace"))
-    except OSError as error:
-        raise unwritable(loop.folder, error) from None
 
 
 def shown(workspace: Workspace, path: str) -> str:

@@ -22,7 +22,7 @@ from ..engine import run
 from ..engine.agents import Agent, Answer
 from ..engine.process import Deadlines
 from ..store import answers, looks, place, prompts, transcript
-from ..store.loop import Loop, unwritable
+from ..store.loop import Loop, writes
 from . import consent, drive, guides, wave
 from .workspace import Workspace
 
@@ -186,10 +186,8 @@ class Driver(drive.Driver):
         if self.who(step) == kinds.FORM:
             text = f"{guides.of(workspace, loop, step)}\n\n{text}"
         told = self.words(step, text)
-        try:
+        with writes(loop.folder):
             prompts.write(loop.folder, step, number, told, asked.schema)
-        except OSError as error:
-            raise unwritable(loop.folder, error) from None
         loop.refresh()  # asking for a review records whom it asks
         changes = self._dispatched(loop, step)
         if changes:

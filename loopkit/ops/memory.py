@@ -14,7 +14,7 @@ from ..core.request import intake
 from ..core.steps.events import LOOP
 from ..store import decisions as files
 from ..store import journal, learnings, origin, tables
-from ..store.loop import Loop, locked, unwritable
+from ..store.loop import Loop, locked, writes
 from .workspace import Result, Workspace
 
 # -- decisions
@@ -176,19 +176,16 @@ def _keep(workspace: Workspace, loop: Loop | None, rows: list[dict], user: bool)
 
 def _write(workspace: Workspace, root: str | None, path: str, rows: list[dict]) -> list[dict]:
     """Write what is new of the rows; returns that. Raises Damaged."""
-    target, kept = os.path.dirname(path), list[dict]()
-    try:
-        os.makedirs(target, exist_ok=True)
-        with locked(target):
+    folder, kept = os.path.dirname(path), list[dict]()
+    with writes(path):
+        os.makedirs(folder, exist_ok=True)
+        with locked(folder):
             known = _known(workspace, root)
             for row in rows:
                 new = learned.again(row, [*known, *kept])
                 kept += [] if new is None else [new]
-            target = path
             if kept:
                 learnings.append(path, kept)
-    except OSError as error:
-        raise unwritable(target, error) from None
     return kept
 
 

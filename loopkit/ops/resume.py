@@ -13,7 +13,7 @@ from ..core.steps import resolution, resumption, snapshot
 from ..render import question
 from ..store import answers, native, place, transcript, trust
 from ..store import typed as words_of
-from ..store.loop import Loop, unwritable
+from ..store.loop import Loop, writes
 from . import advance, consent, start, worktree
 from .control import put_back
 from .status import figures, meant, unfinished
@@ -85,10 +85,8 @@ def resume(
         raise _over(workspace, loop, words)
     before, session = loop.state.session.owner, workspace.session
     token = loop.state.session.token if loop.ours else trust.new_token()
-    try:
+    with writes(trust.folder()):
         trust.remember(loop.root, loop.name, token)
-    except OSError as error:
-        raise unwritable(trust.folder(), error) from None
 
     def decide(state: LoopState) -> list[Change]:
         check(state)

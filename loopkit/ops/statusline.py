@@ -17,7 +17,7 @@ import sys
 from ..core.journal.errors import Damaged, Refused
 from ..core.steps import announce
 from ..store import atomic, client, loops, place, splice
-from ..store.loop import unwritable
+from ..store.loop import writes
 from .workspace import Result, Workspace
 
 NAME = "statusLine"
@@ -61,14 +61,12 @@ def install(workspace: Workspace, sure: bool) -> Result:
     if not sure:
         return _shown(path, text or "", after, "--install")
     data = place.data_dir(workspace.environment)
-    try:
+    with writes(path):
         os.makedirs(data, exist_ok=True)
         atomic.write(os.path.join(data, ROOT), os.fsencode(place.plugin_root()) + b"\n")
         atomic.write(os.path.join(data, PROGRAM), _PROGRAM.encode())
         os.makedirs(os.path.dirname(path), exist_ok=True)
         _write(path, after)
-    except OSError as error:
-        raise unwritable(path, error) from None
     words = "the status line of each session shows its loop from now on"
     stronger = _stronger(workspace, path)
     note = f"\nwhere {stronger} says otherwise, that comes first" if stronger else ""
@@ -83,13 +81,11 @@ def remove(workspace: Workspace, sure: bool) -> Result:
         return _said("the loop's line is not in your status line", path, False)
     if not sure:
         return _shown(path, text, after or "", "--remove")
-    try:
+    with writes(path):
         if after is None:
             os.unlink(path)
         else:
             _write(path, after)
-    except OSError as error:
-        raise unwritable(path, error) from None
     data = place.data_dir(workspace.environment)
     for name in (PROGRAM, ROOT):
         atomic.remove(os.path.join(data, name))

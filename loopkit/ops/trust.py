@@ -8,7 +8,7 @@ from ..core.journal.errors import LoopError, Refused, UsageFault
 from ..core.memory import learned
 from ..render import printable
 from ..store import config, origin, trust
-from ..store.loop import unwritable
+from ..store.loop import writes
 from ..store.origin import Item
 from .workspace import Result, Workspace
 
@@ -49,10 +49,8 @@ def take_over(workspace: Workspace, words: list[str]) -> Result:
         return _result(workspace, [nothing], came=items)
     _check(workspace, chosen)
     about = {origin.SETTINGS: f"{origin.SETTINGS} {workspace.root}"}  # they count here only
-    try:
+    with writes(trust.contents()):
         trust.vouch(trust.TAKEN, [(row.digest, about.get(row.kind, row.kind)) for row in chosen])
-    except OSError as error:
-        raise unwritable(trust.contents(), error) from None
     lines = [f"taken over: {origin.counted(chosen)}", *_listed(chosen, contents=True)]
     return _result(workspace, lines, taken=chosen)
 

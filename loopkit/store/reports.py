@@ -8,7 +8,7 @@ import unicodedata
 
 from ..core.journal.errors import Refused, UsageFault
 from . import atomic
-from .loop import unwritable
+from .loop import writes
 
 FOLDER = "reports"
 #: Bytes of a report, characters of its name, reports of one name at the most.
@@ -33,7 +33,7 @@ def keep(folder: str, name: str, text: str, most: int = 0o777) -> str:
     home = os.path.join(folder, FOLDER)
     if os.path.islink(home):
         raise Refused(f"{home} is a link", "remove it")
-    try:
+    with writes(home):
         os.makedirs(home, exist_ok=True)
         for number in range(1, MOST + 1):
             target = os.path.join(home, f"{slugged(name)}-{number}.md")
@@ -44,6 +44,4 @@ def keep(folder: str, name: str, text: str, most: int = 0o777) -> str:
                 return target
             except FileExistsError:
                 continue
-    except OSError as error:
-        raise unwritable(home, error) from None
     raise Refused(f"{MOST} reports are called {slugged(name)}", "give another name")

@@ -12,7 +12,7 @@ from ...core.journal.errors import Damaged, LoopError, Refused, UsageFault
 from ...core.pipeline import events, status
 from ...render import runs as words
 from ...store import atomic, runs
-from ...store.loop import unwritable
+from ...store.loop import writes
 from ...store.runs import PAUSE, Run
 from ..workspace import Result, Workspace
 from . import taking
@@ -149,10 +149,8 @@ def pause(workspace: Workspace, session: str) -> Result:
     """Let a run end after the iteration that is under way; it can go on later."""
     seen = _held(workspace, session)
     path = os.path.join(seen.run.folder, PAUSE)
-    try:
+    with writes(path):
         atomic.write(path, b"")
-    except OSError as error:
-        raise unwritable(path, error) from None
     return _result(f"run {session} pauses after iteration {seen.state.iteration}", seen.data)
 
 
