@@ -10,10 +10,11 @@ import click
 
 from ..core.journal.errors import UsageFault
 from ..core.journal.settings import POLICIES, SUPERVISOR
+from ..core.pipeline import typed
 from ..engine import run as runner
 from ..ops.runs import start as starting
 from ..ops.runs.loops import continued, is_session, session_of
-from ..ops.runs.ready import LOOPER, PIPELINE, STAGE, Asked, amount
+from ..ops.runs.ready import INSIDE, LOOPER, PIPELINE, STAGE, Asked, amount
 from ..ops.workspace import Result
 from ..render import printable
 from . import app
@@ -117,15 +118,15 @@ def _looper(call: app.App, words: tuple[str, ...], given: dict, how: str) -> Ask
     if not 1 <= len(rest) <= 3:
         raise UsageFault("give a goal in quotes", 'loopkit run looper "answer 429 over the limit"')
     if how != "plain" and is_session(rest[0]):
-        goal, session, typed = "", rest[0], rest[1:]
+        goal, session, more = "", rest[0], rest[1:]
     else:
         goal = rest[0]
-        session, typed = rest[1] if len(rest) > 1 else session_of(goal), rest[2:]
+        session, more = rest[1] if len(rest) > 1 else session_of(goal), rest[2:]
     if how == "plain" and not goal.strip():
         raise UsageFault("the goal is empty", 'loopkit run looper "<what you want done>"')
-    if len(typed) > 1:
+    if len(more) > 1:
         raise UsageFault("give the name of a run and a number", "loopkit run looper auth 25")
-    asked = _common(call, given, typed[0] if typed else None)
+    asked = _common(call, given, more[0] if more else None)
     approval = str(given["approval"] or SUPERVISOR)
     words = (LOOPER, session, *asked.words)
     return asked._replace(
@@ -148,9 +149,9 @@ def _continued(call: app.App, words: tuple[str, ...], given: dict) -> Asked:
     )
 
 
-def _common(call: app.App, given: dict, typed: str | None) -> Asked:
-    """What the options say. typed: the number of iterations behind the names."""
-    most = amount(given["iterations"] or typed, "iterations")
+def _common(call: app.App, given: dict, number: str | None) -> Asked:
+    """What the options say. number: that of iterations behind the names."""
+    most = amount(given["iterations"] or number, "iterations")
     program = click.get_current_context().meta.get("program")
     chosen = {key: given[key] for key in ("agent", "model", "script", "record") if given[key]}
     if program:
@@ -159,7 +160,7 @@ def _common(call: app.App, given: dict, typed: str | None) -> Asked:
     return Asked(
         "",
         "",
-        words=_typed({**given, "iterations": given["iterations"] or typed}),
+        words=_typed({**given, "iterations": given["iterations"] or number}),
         iterations=None if most is None else int(most),
         usd=amount(given["usd"], "usd"),
         seconds=amount(given["seconds"], "seconds"),
@@ -191,7 +192,8 @@ def _typed(given: dict) -> tuple[str, ...]:
     """Those of them that were typed, in pairs with their values."""
     rows = ((name, given[key]) for name, key in _TOLD_AGAIN.items())
     pairs = ((name, one) for name, row in rows for one in (row if type(row) is list else [row]))
-    return tuple(word for name, one in pairs if one for word in (name, one))
+    words = [word for name, one in pairs if one for word in (name, one)]
+    return (*words, *([typed.TMUX] if os.environ.get(INSIDE) else []))
 
 
 def _from_here(program: str) -> str:

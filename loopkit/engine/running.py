@@ -4,13 +4,14 @@ there."""
 from __future__ import annotations
 
 from ..core.journal.errors import Damaged
+from ..core.pipeline import typed
 from ..store import runs
 from . import process
 from .agents.presets import PRESETS
 from .findings import Case, Report
 
-#: Programs that a completion strategy asks, and the option that asks for tmux.
-_ASKED, _TMUX = {"beads-empty": "bd"}, "--tmux"
+#: Programs that a completion strategy asks.
+_ASKED = {"beads-empty": "bd"}
 
 
 def runs_of(report: Report, case: Case, root: str) -> None:
@@ -46,5 +47,5 @@ def _programs(run: runs.Run) -> set[str]:
     needed = {_ASKED.get(stage.part.completion, "") for stage in state.stages}
     preset = PRESETS.get(str(state.chosen.get("agent")))
     needed.add(preset.words[0] if preset else "")
-    needed.add("tmux" if _TMUX in state.words else "")
+    needed.add("tmux" if typed.TMUX in state.words else "")
     return needed - {""}

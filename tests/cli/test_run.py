@@ -1051,6 +1051,16 @@ def test_tmux_is_started_with_the_runs_name_and_missed_by_name(bench: Bench) -> 
     assert answer.exit == 3 and "tmux is not on the PATH" in answer.err
 
 
+def test_a_run_in_tmux_goes_on_there(bench: Bench) -> None:
+    bench.stage("s")
+    bench.script(s={"outcome": "fatal", "error": "no"})
+    answer = bench.run("s", "a", "2", LOOPKIT_TMUX="1")  # as the session is started
+    assert "go on with iteration 1: loopkit run s a 2 --tmux --resume\n" in answer.out
+    told = bench.lk("doctor", PATH=git_only(bench)).out
+    assert "tmux is not on the PATH (run a needs it)" in " ".join(told.split())
+    assert "loopkit run s a 2 --resume\n" in bench.run("s", "a", "--resume").out
+
+
 # -- disks, settings of the system, what users bring
 
 

@@ -1,23 +1,30 @@
-"""The words of a start as they are typed again: its names, then its options in pairs."""
+"""The words of a start as they are typed again: its names, then its options."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+#: The option that has no value; it is each start's own.
+TMUX = "--tmux"
 
-def parted(words: Sequence[str]) -> tuple[list[str], list[tuple[str, str]]]:
-    """(names, options with their values)."""
-    cut = next((at for at, word in enumerate(words) if word.startswith("--")), len(words))
-    rest = words[cut:]
-    return list(words[:cut]), list(zip(rest[::2], rest[1::2], strict=False))
+
+def parted(words: Sequence[str]) -> tuple[list[str], list[tuple[str, ...]]]:
+    """(names, options: with its value each, where it has one)."""
+    at = next((place for place, word in enumerate(words) if word.startswith("--")), len(words))
+    names, options = list(words[:at]), []
+    while at < len(words):
+        after = at + (1 if words[at] == TMUX else 2)
+        options.append(tuple(words[at:after]))
+        at = after
+    return names, options
 
 
 def anew(words: Sequence[str], before: Sequence[str]) -> list[str]:
     """The words of a start, with the options of the one before it that it does not give itself."""
     names, own = parted(words)
-    given = {name for name, _ in own}
-    kept = [pair for pair in parted(before)[1] if pair[0] not in given]
-    return [*names, *(word for pair in (*kept, *own) for word in pair)]
+    given = {TMUX, *(option[0] for option in own)}
+    kept = [option for option in parted(before)[1] if option[0] not in given]
+    return [*names, *(word for option in (*kept, *own) for word in option)]
 
 
 def again(words: Sequence[str], number: Sequence[str], more: Sequence[str]) -> list[str]:
@@ -25,5 +32,5 @@ def again(words: Sequence[str], number: Sequence[str], more: Sequence[str]) -> l
     it stands behind the names."""
     names, own = parted(words)
     passed = {*more, "--iterations"} if number else {*more}
-    kept = [word for pair in own if pair[0] not in passed for word in pair]
+    kept = [word for option in own if option[0] not in passed for word in option]
     return [*names, *number, *kept, *more]

@@ -21,6 +21,8 @@ from . import completions, loops, validators
 from .on_loop import LOOPER, OnLoop
 
 STAGE, PIPELINE = "stage", "pipeline"
+#: The variable by which a start knows that it stands in the tmux session that was made for it.
+INSIDE = "LOOPKIT_TMUX"
 #: The stage that works a goal to its end: what its agents are told is the loop's.
 _LOOPER = definitions.Stage(
     LOOPER, "Work a goal to its end", "goal-reached", delay=0, text="${ITEM}"

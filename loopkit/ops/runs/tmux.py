@@ -11,7 +11,7 @@ from ...store import place
 from ..workspace import Result, Workspace
 from . import start as starting
 from . import taking
-from .ready import Asked
+from .ready import INSIDE, Asked
 
 #: Variables that say where state and settings are; a tmux server knows those of its own start.
 _KEPT = ("LOOPKIT_", "XDG_", "CLAUDE_CONFIG_DIR", "PATH", "HOME")
@@ -32,7 +32,13 @@ def start(workspace: Workspace, asked: Asked, words: list[str]) -> Result:
     kept = [
         f"{key}={value}" for key, value in workspace.environment.items() if key.startswith(_KEPT)
     ]
-    inner = ["env", *kept, os.path.join(place.plugin_root(), "bin", "loopkit"), *words]
+    inner = [
+        "env",
+        *kept,
+        f"{INSIDE}=1",
+        os.path.join(place.plugin_root(), "bin", "loopkit"),
+        *words,
+    ]
     arguments = [program, "new-session", "-d", "-s", name, "-c", workspace.folder, "--", *inner]
     try:
         done = subprocess.run(

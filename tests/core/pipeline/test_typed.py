@@ -22,6 +22,8 @@ def test_a_further_start_keeps_what_it_does_not_say_itself() -> None:
     assert typed.parted(again)[0] == ["stage", "work", "csv"]
     assert typed.parted(again)[1] == [*typed.parted(WORK)[1][1:], ("--usd", "9")]
     assert typed.anew(["work", "csv"], []) == ["work", "csv"]
+    assert typed.anew(["work", "csv"], ["work", "csv", "--tmux"]) == ["work", "csv"]
+    assert typed.anew(["work", "csv", "--tmux"], WORK)[-1] == "--tmux"
 
 
 @pytest.mark.parametrize(
@@ -31,6 +33,7 @@ def test_a_further_start_keeps_what_it_does_not_say_itself() -> None:
         (["s", "a", "--usd", "3"], ["5"], ["--force"], "s a 5 --usd 3 --force"),
         (["s", "a", "--usd", "3"], ["5"], ["--resume", "--usd", "6"], "s a 5 --resume --usd 6"),
         (["s", "a", "--iterations", "3"], ["5"], [], "s a 5"),
+        (["s", "a", "--usd", "3", "--tmux"], [], ["--force"], "s a --usd 3 --tmux --force"),
         (["p", "a", "--iterations", "3"], [], [], "p a --iterations 3"),
         (["p", "a", "--iterations", "3"], [], ["--iterations", "6"], "p a --iterations 6"),
     ],
