@@ -878,7 +878,9 @@ def test_show_list_logs_and_clean(bench: Bench) -> None:
     assert bench.lk("runs", "show", "a", "--json").json["shown"] == "completed"
     answer = bench.run("s", "b", "1", "--", sys.executable, "-c", "print('hello there')")
     assert answer.exit == 75
-    assert "hello there" in bench.lk("runs", "logs", "b", "--iteration", "1").out
+    logs = bench.lk("runs", "logs", "b", "--iteration", "1").out
+    assert "hello there\n" in logs
+    assert logs.endswith(f"result: {bench.folder('b')}/stage-1-s/output.md\n")
     assert "2 done" in bench.lk("watch", "a").out
     assert bench.lk("runs", "show", "nope").exit == 1
     assert "nothing to put away" in bench.lk("runs", "clean").out

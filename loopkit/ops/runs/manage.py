@@ -163,9 +163,10 @@ def _check_here(seen: Seen) -> None:
 
 
 def logs(workspace: Workspace, session: str, iteration: int | None, stage: str) -> Result:
-    """What the agent of an iteration printed, the newest unless one is named; its last part."""
+    """What the agent of an iteration printed, the newest unless one is named; its last part, and
+    where its result lies."""
     seen = _seen(workspace, session)
-    path = _log(seen, iteration, stage)
+    path, result = _log(seen, iteration, stage)
     try:
         with atomic.opened(path, 1 << 40) as file:
             size = file.seek(0, os.SEEK_END)
@@ -175,17 +176,22 @@ def logs(workspace: Workspace, session: str, iteration: int | None, stage: str) 
         raise Refused(
             f"there is no log {path}: {error.strerror}", "see loopkit runs show"
         ) from None
-    return _result(f"{path}\n{text}", {"log": path, "text": text})
+    lines = [path, text.rstrip("\n")]
+    there = os.path.isfile(result)
+    lines += [f"result: {result}"] if there else []
+    data = {"log": path, "text": text, "result": result if there else None}
+    return _result("\n".join(lines), data)
 
 
-def _log(seen: Seen, iteration: int | None, stage: str) -> str:
+def _log(seen: Seen, iteration: int | None, stage: str) -> tuple[str, str]:
+    """The paths of an iteration's raw output and of its result."""
     state = seen.state
     names = [one.part.name for one in state.stages]
     if stage and stage not in names:
         raise UsageFault(f"there is no stage {stage[:40]!r}", "one of " + ", ".join(names))
     at = names.index(stage) if stage else min(state.current, len(names) - 1)
     number = iteration or state.stages[at].done + (state.begun is not None) or 1
-    return seen.run.log(at, number)
+    return seen.run.log(at, number), seen.run.result(at, number)
 
 
 def follow(workspace: Workspace, session: str) -> Iterator[str]:
