@@ -569,6 +569,18 @@ def test_more_given_to_a_run_lifts_the_limits_of_its_loop(work: Work) -> None:
     assert work.project.snapshot["limits"] == {"iterations": 25, "usd": 1.5, "seconds": 7200}
 
 
+def test_an_agent_that_uses_up_its_loops_money_ends_the_run_at_a_limit(work: Work) -> None:
+    work.go(usd=0.3, iterations=1)
+    spent = {"outcome": "spent", "error": "its budget is used up", "cost": 0.06}
+    work.steps["implementation T-002"] = spent
+    over = work.go("work", "again", loop="001-demo", iterations=5)
+    assert (over.code, over.data["completion_reason"]) == (75, "max_cost"), over.text
+    assert over.data["spent"]["usd"] == pytest.approx(0.06)
+    work.steps["implementation T-002"] = writes("b", "good", cost=0.25)
+    over = work.go("work", "again", how="resume", usd=1)
+    assert (over.code, over.data["status"]) == (0, "completed"), over.text
+
+
 @pytest.mark.parametrize("policy", ["review", "supervisor"])
 def test_a_goal_is_worked_to_its_verdict(
     work: Work, monkeypatch: pytest.MonkeyPatch, policy: str

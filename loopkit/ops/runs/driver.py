@@ -14,7 +14,7 @@ from ...core.journal import clock, prose
 from ...core.journal.errors import Damaged, LoopError
 from ...core.pipeline import completion, due, parsing, status, template
 from ...core.pipeline.definitions import STOP, Entry, Pipeline
-from ...core.pipeline.events import RunState, StageState
+from ...core.pipeline.events import StageState
 from ...core.pipeline.on_loop import UNUSABLE
 from ...core.steps.kinds import AGENT, PROGRAM, Step
 from ...engine import agents, git, listing
@@ -112,7 +112,7 @@ class Driver:
             elif step.kind == due.TEST:
                 yield from self._test(step)
             elif step.kind == due.CAP:
-                over = due.reached(self.run.state, self.run.elapsed)
+                over = self._over()
                 assert over is not None
                 self.end(status.LIMIT, *over)
             else:
@@ -120,6 +120,10 @@ class Driver:
         except LoopError as error:
             if self.run.fault is None:
                 self.end(status.FAILED, "", str(error))
+
+    def _over(self) -> tuple[str, str] | None:
+        """The limit that is reached: which, in words."""
+        return due.reached(self.run.state, self.run.elapsed)
 
     def _outcome(self) -> tuple[str, str, str]:
         """How a run ends whose stages have all ended."""
@@ -262,7 +266,7 @@ class Driver:
         iteration, answer = view.done + 1, self.judged(view, answer)
         row = self._record(view, iteration, answer)
         if self.stop is None and not row["counted"]:
-            self.end(*ended(answer, row, self.run.state))
+            self.end(*ended(answer, row, self._over()))
         text = words.ended(self.run.state, view.entry.name, iteration, view.entry.runs, row)
         yield Recorded(step, text, row, row["counted"])
         if row["usd"] is None and self.run.state.unpriced == 1 and self.run.state.limits.usd:
@@ -375,11 +379,11 @@ def last_fault(stage: StageState) -> str:
     return f"the last iteration: {why}" if why else ""
 
 
-def ended(answer: Answer, row: dict, state: RunState) -> tuple[str, str, str]:
-    """How a run ends whose iteration did not count: status, reason, error."""
+def ended(answer: Answer, row: dict, over: tuple[str, str] | None) -> tuple[str, str, str]:
+    """How a run ends whose iteration did not count: status, reason, error. over: the limit that is
+    reached, as of due.reached."""
     if answer.outcome == agents.LIMIT:
         return status.LIMIT, status.MAX_DURATION, row["error"] or "a usage limit"
-    over = due.reached(state, row["elapsed"])
     if answer.outcome == agents.SPENT and over is not None:
         return status.LIMIT, over[0], row["error"]
     if answer.outcome == agents.TIMED_OUT:

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from ...core.journal import prose, verdict
+from ...core.journal import limits, prose, verdict
 from ...core.journal.errors import Damaged, LoopError
 from ...core.journal.state import LoopState
 from ...core.pipeline import due, on_loop, status, template
@@ -219,6 +219,15 @@ class Driver(driver.Driver):
             return None
         return agents.SPENT if over[0] == status.MAX_COST else agents.TIMED_OUT, over[1]
 
+    def _over(self) -> tuple[str, str] | None:
+        """The run's own, else that of its loop."""
+        over = super()._over()
+        if over is None and self.on_loop:
+            session = opened(self.run).state.session
+            reached = limits.reached(*session.spent, session.most)
+            over = reached and (status.LIMITS[reached[0]], reached[1])
+        return over
+
     def _left_usd(self) -> float | None:
         left = super()._left_usd()
         if left is None or self.attempt is None:
@@ -282,9 +291,9 @@ class Driver(driver.Driver):
                 OWNER: os.environ["CLAUDE_CODE_SESSION_ID"],
             },
         )
-        limits, own = self._deadlines(view.entry), request.deadlines or Deadlines()
-        limits = limits._replace(total=min(limits.total, own.total))
-        return {step: request._replace(prompt=prompt, deadlines=limits)}
+        deadlines, own = self._deadlines(view.entry), request.deadlines or Deadlines()
+        deadlines = deadlines._replace(total=min(deadlines.total, own.total))
+        return {step: request._replace(prompt=prompt, deadlines=deadlines)}
 
     def take(self, step: Step, answer: Answer) -> Iterator[Recorded]:
         if not self.on_loop:
