@@ -45,11 +45,13 @@ def _is_place(value: Any) -> bool:
 
 
 def _blocker(value: Any) -> str:
-    """A number is a place in the same list, counted from 1."""
-    if _is_place(value):
-        return f"#{value}"
-    if isinstance(value, str) and value.strip():
-        return value.strip()
+    """A number, also one in quotes as the form has it, is a place in the same list, counted from
+    1."""
+    word = value.strip() if isinstance(value, str) else ""
+    if _is_place(value) or word.isdecimal():
+        return f"#{int(word or value)}"
+    if word:
+        return word
     raise fault("must be a place in this list, counted from 1, or the id of a task")
 
 

@@ -238,6 +238,12 @@ def test_a_task_of_a_plan_is_checked_where_it_stands(fields, words):
         replies.parse("plan", json.dumps({"tasks": [piece(), piece(**fields)]}))
 
 
+def test_a_blocker_is_a_place_or_a_task_also_in_quotes():
+    rows = [piece(), piece(blocked_by=["1"]), piece(blocked_by=[1, " 2 ", "T-009"])]
+    read = replies.parse("plan", json.dumps({"tasks": rows}))["tasks"]
+    assert [row["blockedBy"] for row in read] == [[], ["#1"], ["#1", "#2", "T-009"]]
+
+
 def test_a_decision_of_a_plan_needs_a_rejected_alternative():
     row = {"title": "Per address", "context": "headers lie", "choice": "the address"}
     text = json.dumps({"tasks": [piece()], "decisions": [{**row, "alternatives": []}]})
