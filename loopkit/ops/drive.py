@@ -167,18 +167,23 @@ def request_of(
 ) -> Request:
     """What a runner asks an agent for a step: `prompt_of`, and the schema of the answer."""
     prompt, name = prompt_of(workspace, loop, step, fault, cut), _reply_of(loop, step)
-    prompt = prompt._replace(allowed_tools=_check_of(workspace, loop, step))
+    prompt = prompt._replace(allowed_tools=_checks_for(workspace, loop, step))
     return Request(prompt, replies.schema(name) if name else None)
 
 
-def _check_of(workspace: Workspace, loop: Loop, step: Step) -> tuple[str, ...]:
-    """Rules by which an agent may run its task's check, which it is told to, by loopkit or itself;
-    none for one that nobody lets run."""
-    own = loop.state.tasks.get(step.subject)
-    if own is None or not own.verify or not consent.allowed(workspace, loop, own.verify):
+def _checks_for(workspace: Workspace, loop: Loop, step: Step) -> tuple[str, ...]:
+    """Rules by which an agent may run what its prompt has it run: its task's check, by loopkit or
+    itself, the proofs of criteria and mustNots; none for one that nobody lets run."""
+    if not step.agent:
         return ()
-    rules = allowing.rules("Bash", {"command": own.verify})
-    return (f"Bash(loopkit verify {own.id})", *rules)
+    state, rules = loop.state, []
+    own = state.tasks.get(str(step.subject))
+    lines = [one.command or "" for one in state.criteria.values()]
+    for line in dict.fromkeys([own.verify if own else "", *lines]):
+        if line and consent.allowed(workspace, loop, line):
+            rules += [f"Bash(loopkit verify {own.id})"] if own and line == own.verify else []
+            rules += allowing.rules("Bash", {"command": line})
+    return tuple(rules)
 
 
 def _reply_of(loop: Loop, step: Step) -> str:

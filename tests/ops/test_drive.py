@@ -184,8 +184,9 @@ def test_every_kind_of_step_is_known_to_the_driver() -> None:
 def test_what_an_agent_is_told(made: Case, allowed: bool) -> None:
     """Each prompt holds what its step is about and the form of the answer; beside it stands what
     its agent may run, if the person lets it."""
+    kept = {"must_nots": [{"text": "a is lost", "proof": "python3 -c pass"}, {"text": "b is"}]}
     made.steps |= {
-        "score": asked(part("a")),
+        "score": {"reply": {**asked(part("a"))["reply"], **kept}},
         "implementation": writes("a", "bad", "good"),
     }
     prompts: list[str] = []
@@ -200,7 +201,8 @@ def test_what_an_agent_is_told(made: Case, allowed: bool) -> None:
 
     made.begin()
     if allowed:
-        consent.typed_patterns(Workspace(made.notes.append).loop(), ["grep *"])
+        patterns = ["grep *", "python3 -c *"]
+        consent.typed_patterns(Workspace(made.notes.append).loop(), patterns)
     for _ in made.records(Listening):
         pass
     first = next(text for text in prompts if text.startswith("# Do T-001\n"))
@@ -212,5 +214,6 @@ def test_what_an_agent_is_told(made: Case, allowed: bool) -> None:
     assert all("rate limiting" in text for text in prompts)
     panel = next(text for text in prompts if "consensus:" in text)
     assert "T-001" in panel and "consensus:" in panel
-    own = ("Bash(loopkit verify T-001)",)  # the check itself only reads, it needs no rule
+    # the check itself only reads, it needs no rule
+    own = ("Bash(loopkit verify T-001)", "Bash(python3 -c pass)")
     assert (rules["implementation"], rules["gate"]) == (own if allowed else (), ())
