@@ -149,7 +149,9 @@ def doubts(state: LoopState) -> list[str]:
             rows.append(f"the proof of {name} shows a part of it: {why}")
         elif word == NO:
             rows.append(f"the proof of {name} does not show it: {why}")
-        elif word != YES:
+        elif word in (BROKEN, UNSEEN):  # of a mustNot whose command was not looked at
+            rows.append(f"{name}: {answer(state, name)}")
+        elif word not in (YES, KEPT):
             rows.append(f"nobody has said whether the proof of {name} shows it")
     asked_for = state.shown.get(REQUEST, Shown(YES, ""))
     if asked_for.word != YES:

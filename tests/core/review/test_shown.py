@@ -182,6 +182,13 @@ def test_a_command_that_does_not_notice_what_must_not_happen(word: str) -> None:
     assert [row for row in gate.doubts(book.state) if row.startswith("the proof of M2")]
 
 
+def test_a_mustnot_with_a_command_that_a_reviewer_saw_kept_is_no_doubt() -> None:
+    whole = {"proofs": {"C1": "yes"}, "must_nots": {"M1": "kept: x", "M2": "kept: x"}}
+    assert shown.doubts(seen(**whole).state) == []
+    whole["must_nots"]["M2"] = "cannot be checked"
+    assert shown.doubts(seen(**whole).state) == ["M2: nobody could check"]
+
+
 def test_what_nobody_answered_is_not_taken_for_seen() -> None:
     book = Book().worked().seen()
     book.do(review.thorough, {"experts": ["a", "b", "c"], "findings": []})
