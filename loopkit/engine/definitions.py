@@ -107,7 +107,7 @@ class Library:
         source, wrong = self._source(one, path)
         if source is None:
             return None, wrong
-        made, faults = definitions.stage(source, name, self.known)
+        made, faults = definitions.stage(source, name, self.known), source.faults
         try:
             prompt, text = self._prompt(one, folder, made.prompt)
         except (OSError, UnicodeDecodeError) as error:
@@ -116,13 +116,13 @@ class Library:
         own = f"prompts/{made.prompt}.md"
         if not text.strip():
             what, cure = "there is no prompt", f"write {os.path.join(folder, 'prompt.md')}"
-            faults.append(source.fault(("prompt",), what, cure))
+            source.fault(("prompt",), what, cure)
             return made, faults
         if "prompt" in source.row and os.path.basename(prompt) != os.path.basename(own):
             what, cure = f"there is no {own}, prompt.md is taken", "write it, or leave prompt out"
-            faults.append(source.fault(("prompt",), what, cure, False))
+            source.fault(("prompt",), what, cure, False)
         made = made._replace(text=text, prompt_file=prompt)
-        return made, faults + definitions.prompt_faults(made)
+        return made, [*faults, *definitions.prompt_faults(made)]
 
     def _prompt(self, one: Place, folder: str, name: str) -> tuple[str, str]:
         """(path, text) of a stage's prompt, "" where there is none. Raises as `_read` does; the
@@ -175,8 +175,8 @@ class Library:
         source, wrong = self._source(one, path)
         if source is None:
             return None, wrong
-        name = _stem(path) or ""
-        return definitions.pipeline(source, name, self.known, self.stage)
+        made = definitions.pipeline(source, _stem(path) or "", self.known, self.stage)
+        return made, source.faults
 
     # -- files
 
@@ -192,7 +192,7 @@ class Library:
             return None, [Fault(path, error.line, f"no YAML: {error}", "write key: value lines")]
         if not isinstance(row, dict):
             return None, [Fault(path, 1, "it is no record", "write key: value lines")]
-        return Source(path, row, lines), []
+        return Source(path, row, lines, []), []
 
     def _read(self, one: Place, path: str) -> str:
         """Text of a file. Raises OSError, UnicodeDecodeError, Untrusted."""

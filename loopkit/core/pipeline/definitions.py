@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import difflib
 import math
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from . import parsing, template
@@ -45,17 +45,19 @@ class Fault(NamedTuple):
 
 
 class Source(NamedTuple):
-    """A file that was read. lines: {path of keys: line from 1} of what it holds."""
+    """A file that was read. lines: {path of keys: line from 1} of what it holds · faults: what was
+    found to be wrong with it."""
 
     file: str
     row: dict
     lines: Mapping[tuple, int]
+    faults: list[Fault]
 
-    def fault(self, path: tuple, what: str, cure: str, error: bool = True) -> Fault:
-        """One about what stands under these keys, or nearest to it."""
+    def fault(self, path: tuple, what: str, cure: str, error: bool = True) -> None:
+        """Note one about what stands under these keys, or nearest to it."""
         while path and path not in self.lines:
             path = path[:-1]
-        return Fault(self.file, self.lines.get(path, 1), what, cure, error)
+        self.faults.append(Fault(self.file, self.lines.get(path, 1), what, cure, error))
 
 
 class Timeouts(NamedTuple):
@@ -211,25 +213,26 @@ _STAGE_OF = ("stage", "loop")
 _FITTING = {"completion", "output_parse", "min_iterations", "agent", "validator"}
 
 
-def _fields(
-    source: Source, path: tuple, row: dict, table: dict, faults: list[Fault], also: tuple = ()
-) -> dict[str, Any]:
-    """The fields that a record gives; what is wrong with it goes to `faults`."""
+def _fields(source: Source, path: tuple, row: dict, table: dict, also: tuple = ()) -> dict:
+    """The fields that a record gives. Notes what is wrong with it, as all functions here do."""
     fields = {}
     for key, value in row.items():
         if key not in table:
             if key not in also:
                 near = difflib.get_close_matches(str(key), table, 1)
                 cure = f"write {near[0]}" if near else "known: " + ", ".join(table)
-                faults.append(source.fault((*path, key), f"unknown key {key!r}", cure))
+                source.fault((*path, key), f"unknown key {key!r}", cure)
             continue
         name, read = table[key]
         try:
             fields[name] = read(value)
         except ValueError as error:
-            what = f"{key} is {str(value)[:40]!r}"
-            faults.append(source.fault((*path, key), what, f"it {error}"))
+            source.fault((*path, key), f"{key} is {str(value)[:40]!r}", f"it {error}")
     return fields
+
+
+#: The stage of a name, with what is wrong with it.
+Find = Callable[[str], tuple[Stage | None, list[Fault]]]
 
 
 class Known(NamedTuple):
@@ -240,31 +243,29 @@ class Known(NamedTuple):
     validators: Collection[str]
 
 
-def stage(source: Source, folder: str, known: Known) -> tuple[Stage, list[Fault]]:
+def stage(source: Source, folder: str, known: Known) -> Stage:
     """The stage of a `stage.yaml` in a folder of that name, without its prompt."""
-    faults: list[Fault] = []
-    fields = _fields(source, (), source.row, _STAGE, faults)
+    fields = _fields(source, (), source.row, _STAGE)
     for key, cure in (
         ("name", f"write name: {folder}"),
         ("description", "say what it does in a line"),
         ("completion", "give one of " + ", ".join(known.completions)),
     ):
         if key not in source.row:
-            faults.append(source.fault((), f"there is no {key}", cure, key != "description"))
+            source.fault((), f"there is no {key}", cure, key != "description")
     made = Stage(**{"name": folder, **fields})
     if made.name != folder:
         what = f"the name is {made.name!r}, its folder is {folder!r}"
-        faults.append(source.fault(("name",), what, f"write name: {folder}", False))
+        source.fault(("name",), what, f"write name: {folder}", False)
     if folder in RESERVED:
         what, cure = f"no stage can be called {folder!r}, which is a command", "rename its folder"
-        faults.append(source.fault(("name",), what, cure))
-    faults += _unfit(source, (), made, known, source.row)
-    return made, faults
+        source.fault(("name",), what, cure)
+    _unfit(source, (), made, known, source.row)
+    return made
 
 
-def _unfit(source: Source, path: tuple, made: Stage, known: Known, row: dict) -> list[Fault]:
+def _unfit(source: Source, path: tuple, made: Stage, known: Known, row: dict) -> None:
     """What does not go together in a stage, as far as its record says it."""
-    faults = []
     for key, given, names in (
         ("completion", made.completion, known.completions),
         ("agent", made.agent, known.agents),
@@ -273,142 +274,117 @@ def _unfit(source: Source, path: tuple, made: Stage, known: Known, row: dict) ->
         if key in row and given and given not in names:
             near = difflib.get_close_matches(given, names, 1)
             cure = f"write {near[0]}" if near else "give one of " + ", ".join(names)
-            faults.append(source.fault((*path, key), f"there is no {key} {given[:40]!r}", cure))
+            source.fault((*path, key), f"there is no {key} {given[:40]!r}", cure)
     if made.completion == PLATEAU:
-        where = (*path, "completion")
         if VOTE not in made.markers.values():
             cure = f"write output_parse: plateau:{VOTE}, and ask for that line in the prompt"
-            faults.append(source.fault(where, f"{PLATEAU} without {VOTE} in output_parse", cure))
+            what = f"{PLATEAU} without {VOTE} in output_parse"
+            source.fault((*path, "completion"), what, cure)
         if made.min_iterations < 2:
             what = f"{PLATEAU} with min_iterations {made.min_iterations}"
-            where = (*path, "min_iterations")
-            faults.append(source.fault(where, what, "write min_iterations: 2 or more", False))
-    return faults
+            cure = "write min_iterations: 2 or more"
+            source.fault((*path, "min_iterations"), what, cure, False)
 
 
 def prompt_faults(
     made: Stage, earlier: Collection[str] | None = None, first: bool = False
-) -> list[Fault]:
+) -> Iterator[Fault]:
     """What is wrong with a stage's prompt. earlier: names of the stages before it in its pipeline;
     None: it stands in none, so that nothing is known of inputs."""
-    faults = []
     for name, line in template.used(made.text):
         if not template.is_known(name):
             near = difflib.get_close_matches(name, template.NAMES, 1)
             cure = f"write ${{{near[0]}}}" if near else f"write $${{{name}}} for these very words"
-            fault = Fault(made.prompt_file, line, f"unknown variable ${{{name}}}", cure, False)
-            faults.append(fault)
+            yield Fault(made.prompt_file, line, f"unknown variable ${{{name}}}", cure, False)
         elif earlier is not None and name.startswith(template.OF_STAGE):
             stage_name = name.removeprefix(template.OF_STAGE)
             if stage_name not in earlier:
                 what = f"${{{name}}} names no stage before this one"
                 cure = "name one of " + ", ".join(earlier) if earlier else "it is the first stage"
-                faults.append(Fault(made.prompt_file, line, what, cure))
+                yield Fault(made.prompt_file, line, what, cure)
         elif first and name == template.INPUTS:
             what, cure = "the first stage uses ${INPUTS}", "there is nothing before it"
-            faults.append(Fault(made.prompt_file, line, what, cure, False))
-    return faults
+            yield Fault(made.prompt_file, line, what, cure, False)
 
 
-def pipeline(
-    source: Source, name: str, known: Known, find: Callable[[str], tuple[Stage | None, list[Fault]]]
-) -> tuple[Pipeline, list[Fault]]:
-    """The pipeline of a file. find: the stage of a name, with what is wrong with it."""
-    faults: list[Fault] = []
+def pipeline(source: Source, name: str, known: Known, find: Find) -> Pipeline:
+    """The pipeline of a file."""
     row = source.row
     for key in row:
         if key == "parallel":
             what, cure = "parallel has no effect", "stages run one after the other: remove it"
-            faults.append(source.fault((key,), what, cure, False))
+            source.fault((key,), what, cure, False)
         elif key not in ("name", "description", "stages"):
             cure = "known: name, description, stages"
-            faults.append(source.fault((key,), f"unknown key {str(key)[:40]!r}", cure))
+            source.fault((key,), f"unknown key {str(key)[:40]!r}", cure)
     if not row.get("name"):
-        faults.append(source.fault((), "there is no name", f"write name: {name}"))
+        source.fault((), "there is no name", f"write name: {name}")
     elif type(row["name"]) not in (str, int):
-        faults.append(source.fault(("name",), "the name is no text", f"write name: {name}"))
+        source.fault(("name",), "the name is no text", f"write name: {name}")
     rows = row.get("stages")
     if type(rows) is not list or not rows:
-        what, cure = "there are no stages", "write stages: with a list of {name, stage, runs}"
-        faults.append(source.fault(("stages",), what, cure))
+        cure = "write stages: with a list of {name, stage, runs}"
+        source.fault(("stages",), "there are no stages", cure)
         rows = []
     entries: list[Entry] = []
     for number, one in enumerate(rows):
         path = ("stages", number)
         if type(one) is not dict:
-            what = f"stage {number + 1} is no record"
-            faults.append(source.fault(path, what, "write {name, stage, runs}"))
+            source.fault(path, f"stage {number + 1} is no record", "write {name, stage, runs}")
             continue
-        entry = _entry(source, path, one, known, find, faults)
-        _place(source, path, entry, entries, one, faults)
+        entry = _entry(source, path, one, known, find)
+        _place(source, path, entry, entries, one)
         entries.append(entry)
     description = row.get("description")
     text = description.strip() if type(description) is str else ""
-    return Pipeline(str(row.get("name") or name), tuple(entries), text), faults
+    return Pipeline(str(row.get("name") or name), tuple(entries), text)
 
 
-def _entry(
-    source: Source,
-    path: tuple,
-    row: dict,
-    known: Known,
-    find: Callable[[str], tuple[Stage | None, list[Fault]]],
-    faults: list[Fault],
-) -> Entry:
+def _entry(source: Source, path: tuple, row: dict, known: Known, find: Find) -> Entry:
     """One stage of a pipeline: that of a name, or one with its prompt inline."""
-    fields = _fields(source, path, row, {**_STAGE, **_ENTRY}, faults, _STAGE_OF)
-    own = {key: fields.pop(key) for key in ("runs", "perspectives", "on_limit") if key in fields}
+    fields = _fields(source, path, row, {**_STAGE, **_ENTRY}, _STAGE_OF)
+    own = {key: fields.pop(key) for key in _ENTRY if key in fields}
     named = next((row[key] for key in _STAGE_OF if row.get(key)), "")
     inline = fields.pop("prompt", "") if not named else ""
     if named and "prompt" in row:
-        what, cure = "it has both a stage and a prompt", "keep one of them"
-        faults.append(source.fault((*path, "prompt"), what, cure))
+        source.fault((*path, "prompt"), "it has both a stage and a prompt", "keep one of them")
     found: Stage | None = None
     if named:
         found, wrong = find(str(named))
-        faults += wrong
+        source.faults.extend(wrong)
         if found is None and not any(fault.error for fault in wrong):
-            what, cure = f"there is no stage {str(named)[:40]!r}", "see loopkit run"
-            faults.append(source.fault((*path, "stage"), what, cure))
+            what = f"there is no stage {str(named)[:40]!r}"
+            source.fault((*path, "stage"), what, "see loopkit run")
     elif not inline:
-        what, cure = (
-            "it has neither stage nor prompt",
-            "write stage: with a name that loopkit run lists",
-        )
-        faults.append(source.fault(path, what, cure))
+        cure = "write stage: with a name that loopkit run lists"
+        source.fault(path, "it has neither stage nor prompt", cure)
     name = str(fields.get("name") or "")
     base = found or Stage(name or "stage", text=inline, prompt_file=source.file)
     fields.pop("name", None)
     fields.pop("prompt", None)
     made = base._replace(**fields)
     if found is None or row.keys() & _FITTING:
-        faults += _unfit(source, path, made, known, row)
+        _unfit(source, path, made, known, row)
     if "runs" not in row:
         cure = "write how often it may run"
-        faults.append(source.fault(path, "runs is missing, so it runs once", cure, False))
+        source.fault(path, "runs is missing, so it runs once", cure, False)
     return Entry(name, made, **{"runs": 1, **own}, named=str(named))
 
 
-def _place(
-    source: Source, path: tuple, entry: Entry, before: list[Entry], row: dict, faults: list[Fault]
-) -> None:
+def _place(source: Source, path: tuple, entry: Entry, before: list[Entry], row: dict) -> None:
     """What is wrong with a stage in its place: its name, the inputs that it asks for."""
     names = [one.name for one in before]
     if not row.get("name"):
-        faults.append(
-            source.fault(path, "the stage has no name", "write name: with a word of its own")
-        )
+        source.fault(path, "the stage has no name", "write name: with a word of its own")
     elif entry.name in names:
         cure = "each stage needs a name of its own"
-        faults.append(source.fault((*path, "name"), f"two stages are named {entry.name!r}", cure))
+        source.fault((*path, "name"), f"two stages are named {entry.name!r}", cure)
     elif not is_name(entry.name):
         cure = "write lower-case letters, digits and hyphens"
-        faults.append(source.fault((*path, "name"), f"the name is {entry.name[:40]!r}", cure))
-    wrong = prompt_faults(entry.stage, names, not before)
-    if not entry.named:  # an inline prompt's lines are the pipeline's
-        line = source.lines.get((*path, "prompt"), 1)
-        wrong = [fault._replace(line=line) for fault in wrong]
-    faults += wrong
+        source.fault((*path, "name"), f"the name is {entry.name[:40]!r}", cure)
+    inline = source.lines.get((*path, "prompt"), 1)  # an inline prompt's lines are the pipeline's
+    for fault in prompt_faults(entry.stage, names, not before):
+        source.faults.append(fault if entry.named else fault._replace(line=inline))
 
 
 def single(found: Stage, runs: int) -> Pipeline:
