@@ -65,8 +65,7 @@ def how_it_stands(state: RunState, held: str) -> list[str]:
 def going_on(state: RunState, held: str) -> list[str]:
     """The commands that go on with a run, or begin anew."""
     if state.status == status.LIMIT and held != status.CRASHED:
-        why = f"incomplete ({state.reason}), raise the limit to go on"
-        return [f"{why}: {raised(state)}"]
+        return [f"incomplete ({state.reason}), {raised(state)}"]
     lines = [f"go on with iteration {state.iteration}: {command(state, '--resume')}"]
     if state.stage is None:
         lines = [f"go on: {command(state, '--resume')}"]
@@ -79,8 +78,11 @@ def anew(state: RunState) -> str:
 
 
 def raised(state: RunState) -> str:
-    """The command that goes on with a run that ended at a limit, which it lifts."""
-    return command(state, "--resume", *_raising(state))
+    """How a run that ended at a limit gets further: the command that lifts it. How often a stage of
+    a pipeline may run no option lifts: where all have used that up it begins anew."""
+    if state.reason == status.MAX_ITERATIONS and state.kind != events.LOOP and not state.stage:
+        return f"its stages have used up their runs, for as many again {anew(state)}"
+    return f"raise the limit to go on: {command(state, '--resume', *_raising(state))}"
 
 
 def _raising(state: RunState) -> list[str]:

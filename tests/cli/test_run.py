@@ -526,7 +526,8 @@ def test_changed_files_are_named_and_taken_on_request(bench: Bench) -> None:
     assert bench.run("s", "a", "3").exit == 1
     bench.stage("s", prompt="Something else.")
     bench.script(s={"text": "x"})
-    assert "--accept-changes" in bench.run("s", "a", "--resume").err
+    way = "go on as they are now: loopkit run s a 3 --resume --accept-changes\n"
+    assert way in bench.run("s", "a", "--resume").err
     assert bench.run("s", "a", "--resume", "--accept-changes").exit == 0
 
 
@@ -570,6 +571,21 @@ def test_a_line_that_raises_a_limit_keeps_the_others(bench: Bench) -> None:
     assert "--usd 6" in capped.out and capped.out.count("--usd") == 1
     assert bench.lk(*line_of(capped, "incomplete")).exit == 0
     assert bench.state()["limits"] == {"iterations": 3, "usd": 6.0, "seconds": 18000.0}
+
+
+def test_stages_that_have_used_up_their_runs_begin_anew(bench: Bench) -> None:
+    bench.stage("s", PLATEAU)
+    bench.pipeline("p", "name: one, stage: s, runs: 2", "name: two, stage: s, runs: 1")
+    bench.script(s={"text": "x"}, one={"text": "x"}, two={"text": "x"})
+    capped = bench.run("p", "a", "--iterations", "2")
+    assert capped.exit == 75 and bench.state()["spent"]["iterations"] == 2
+    used = bench.lk(*line_of(capped, "incomplete"))  # the limit of all of them can be raised
+    assert used.exit == 75 and bench.state()["spent"]["iterations"] == 3
+    assert "raise" not in used.out.splitlines()[-1]
+    again = bench.run("p", "a", "--resume")
+    assert again.exit == 75 and "start over: loopkit run p a" in again.err
+    assert bench.lk(*line_of(used, "incomplete")).exit == 75
+    assert len(list((bench.root / "archive/runs").iterdir())) == 1
 
 
 def test_another_stage_takes_the_place_of_one_that_has_ended(bench: Bench) -> None:

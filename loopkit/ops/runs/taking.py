@@ -174,17 +174,17 @@ def _check_goes_on(before: Run, found: Ready, asked: Asked) -> None:
     if state.definition != found.books.digest and not asked.accept_changes:
         raise Refused(
             f"the files of {state.pipeline} have changed since run {session} began",
-            "go on with them as they are now: --accept-changes",
+            f"go on as they are now: {words.command(state, '--resume', '--accept-changes')}",
         )
     parts = [_part(entry) for entry in found.pipeline.entries]
     for stage, part in zip(state.stages, parts, strict=False):
         if stage.status != status.PENDING and stage.part.name != part["name"]:
             what = f"stage {stage.part.name}, which has begun, is called {part['name']} now"
-            raise Refused(what, "start over: --force")
+            raise Refused(what, words.anew(state))
     if state.status == status.LIMIT:
         why = due.used_up(state, parts, found.limits)
         if why:
-            raise LimitReached(f"run {session}: {why}", f"raise the limit: {words.raised(state)}")
+            raise LimitReached(f"run {session}: {why}", words.raised(state))
 
 
 def _row(found: Ready, asked: Asked, before: Run | None) -> dict:
