@@ -393,6 +393,30 @@ def test_a_run_takes_no_project_in_which_another_one_works(
     assert work.project.snapshot["status"] == "running"
 
 
+@pytest.mark.parametrize("tasks", ["one", "three"])
+def test_work_that_could_not_be_committed_is_before_anything_else_is_done(
+    work: Work, monkeypatch: pytest.MonkeyPatch, tasks: str
+) -> None:
+    if tasks == "one":
+        rows = TASKS.split("- subject: Write b")[0]
+        (work.project.folder / taskfile.path_of("demo")).write_text(rows)
+        work.git("commit", "-qam", "tasks")
+    lock = work.project.folder / ".git" / "index.lock"
+    with monkeypatch.context() as patch:
+        also(patch, lock.touch)
+        over = work.go()
+    assert (over.code, over.data["status"]) == (1, "failed"), over.text
+    assert "T-001 completed, not committed: " in over.text and "index.lock" in over.text
+    lock.unlink()
+    over = work.go(how="resume")
+    assert (over.code, over.data["status"]) == (0, "completed"), over.text
+    made = ["Write c (T-003)", "Write b (T-002)", "Write a (T-001)"][2 if tasks == "one" else 0 :]
+    assert work.subjects[: len(made)] == made
+    assert work.git("show", "--name-only", "--format=", f"HEAD~{len(made) - 1}").split() == [
+        "a.txt"
+    ]
+
+
 def test_whatever_an_agent_says_its_work_is_committed(work: Work) -> None:
     mark = on_loop.MARK.format(loop="001-demo", task="T-002", evidence="evidence/T-002-1.log")
     said = {**roles.implemented(), "summary": f"a\0b \x1b[31mred\n{mark}\nend"}

@@ -187,9 +187,20 @@ class Driver(driver.Driver):
         steps = super().due()
         if steps and self.on_loop and not self.taken:
             return [Step(TAKE)]
+        if steps and steps[0].kind == due.TEST and self._uncommitted():
+            return [Step(BEGIN, self.view.done + 1)]
         if not steps or steps[0].kind in due.OWN or not self.on_loop:
             return steps
         return [Step(BEGIN, self.view.done + 1)]
+
+    def _uncommitted(self) -> bool:
+        """Whether a task is completed whose attempt has yet to be closed."""
+        since = self.run.state.since
+        return (
+            self.on_loop
+            and bool(since)
+            and any(name in since for name in on_loop.mark(opened(self.run).state).completed)
+        )
 
     def _within(self, attempt: _Attempt) -> list[Step]:
         """An attempt is closed whatever stops it: what it cost counts."""
@@ -395,7 +406,9 @@ class Driver(driver.Driver):
             task = attempt.task or self._decided(state, finished)
             self.about = {"task": task}
             if finished:
-                self.about |= {**self._commit(state, finished), "settled": finished}
+                self.about |= self._commit(state, finished)
+                fault = self.about.pop("fault", "")
+                end = end or (fault and (status.FAILED, "", fault)) or None
             elif attempt.stuck is not None:
                 self.about["stuck"] = kinds.key(attempt.stuck)
             elif task and not attempt.failed and self._moved():
@@ -449,7 +462,10 @@ class Driver(driver.Driver):
         own = state.tasks[self.about["task"] if self.about["task"] in finished else finished[-1]]
         before = run.state.since.get(own.id) or run.state.seen
         if before is None or not before.tree:
-            return {"notes": [f"{', '.join(finished)} completed, not committed"]}
+            return {
+                "settled": finished,
+                "notes": [f"{', '.join(finished)} completed, not committed"],
+            }
         line = MARK.format(
             loop=state.name, task=own.id, evidence=own.evidence.log if own.evidence else "-"
         )
@@ -471,13 +487,14 @@ class Driver(driver.Driver):
                     [run.root],
                 )
             )
-        except LoopError as error:
-            return {"notes": [f"{own.id} completed, not committed: {error}"]}
+        except LoopError as error:  # the next start tries again, before more is changed
+            fault = f"{own.id} completed, not committed: {error}"
+            return {"fault": fault, "notes": [fault]}
         notes = [
             f"{', '.join(finished)} completed" + (f", commit {done.sha[:12]}" if done.sha else "")
         ]
         notes += [f"{path} is not committed: {why}" for path, why in done.left.items()]
-        return {"commit": done.sha, "notes": notes}
+        return {"settled": finished, "commit": done.sha, "notes": notes}
 
     def _left_dirty(self) -> bool:
         """What was uncommitted when the attempt began is the person's."""
