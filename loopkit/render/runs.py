@@ -25,7 +25,7 @@ def command(state: RunState, *more: str) -> str:
 def shown_iteration(state: RunState) -> str:
     """`3/25` of the stage that is worked on."""
     stage = state.stage or state.stages[-1]
-    return f"{state.iteration}/{stage.part.runs}"
+    return f"{min(state.iteration, stage.part.runs)}/{stage.part.runs}"
 
 
 def money(state: RunState) -> str:
@@ -79,8 +79,9 @@ def anew(state: RunState) -> str:
 
 def raised(state: RunState) -> str:
     """How a run that ended at a limit gets further: the command that lifts it. How often a stage of
-    a pipeline may run no option lifts: where all have used that up it begins anew."""
-    if state.reason == status.MAX_ITERATIONS and state.kind != events.LOOP and not state.stage:
+    a pipeline may run no option lifts: where that is used up it begins anew."""
+    used_up = state.stage is None or state.stage.status == status.LIMIT
+    if state.reason == status.MAX_ITERATIONS and state.kind != events.LOOP and used_up:
         return f"its stages have used up their runs, for as many again {anew(state)}"
     return f"raise the limit to go on: {command(state, '--resume', *_raising(state))}"
 

@@ -515,7 +515,15 @@ def test_a_stage_at_its_limit_stops_or_goes_on(bench: Bench) -> None:
     rows = ("name: one, stage: s, runs: 2, on_limit: {}", "name: two, stage: s, runs: 2")
     bench.script(s={"text": "x"}, one={"text": "x"}, two={"text": "x"})
     bench.pipeline("p", rows[0].format("stop"), rows[1])
-    assert bench.run("p", "a").exit == 75 and bench.state()["spent"]["iterations"] == 2
+    stopped = bench.run("p", "a")
+    assert stopped.exit == 75 and bench.state()["spent"]["iterations"] == 2
+    assert bench.state()["current_stage"] == "one"
+    assert "at iteration 2/2 of stage one" in stopped.out and "--force" in stopped.out
+    again = bench.run("p", "a", "--resume", "--iterations", "9")
+    assert again.exit == 75 and "stage one has used up its runs" in again.err, again
+    bench.pipeline("p", rows[0].format("stop").replace("2", "3"), rows[1])
+    again = bench.run("p", "a", "--resume", "--accept-changes")
+    assert again.exit == 75 and bench.state()["spent"]["iterations"] == 3, again
     bench.pipeline("p", rows[0].format("continue"), rows[1])
     assert bench.run("p", "b").exit == 75 and bench.state("b")["spent"]["iterations"] == 4
 

@@ -11,10 +11,10 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from . import parsing, template
+from .status import CONTINUE, STOP
 
 #: Words that a stage cannot be called by: they are commands.
 RESERVED = ("stage", "pipeline", "looper", "tree")
-CONTINUE, STOP = "continue", "stop"
 PLATEAU, FIXED_N, ALL_ITEMS = "plateau", "fixed-n", "all-items"
 #: The marker of a vote for being finished.
 VOTE = "PLATEAU"

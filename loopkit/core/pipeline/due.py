@@ -40,6 +40,8 @@ def reached(state: RunState, elapsed: float, usd: float = 0.0) -> tuple[str, str
 def used_up(state: RunState, parts: list, most: Limits) -> str:
     """Why a run at its limit cannot go on with these stages and limits; "" where it can."""
     for stage, part in zip(state.stages, parts):
+        if not stage.has_ended and stage.status == status.LIMIT and stage.done >= part["runs"]:
+            return f"stage {stage.part.name} has used up its runs, and none follows without it"
         if stage.status in (status.PENDING, status.RUNNING) or stage.done < part["runs"]:
             break
     else:

@@ -65,6 +65,12 @@ class StageState:
         self.done = 0
         self.rows: list[dict] = []
 
+    @property
+    def has_ended(self) -> bool:
+        """Whether the next one may follow."""
+        stops = self.status == status.LIMIT and self.part.on_limit == status.STOP
+        return self.status in (status.COMPLETED, status.LIMIT) and not stops
+
 
 class RunState:
     """All that the events of a run say.
@@ -109,8 +115,7 @@ class RunState:
     @property
     def current(self) -> int:
         """The index (from 0) of the stage that is worked on; their number where all have ended."""
-        ended = (status.COMPLETED, status.LIMIT)
-        open_ones = (number for number, one in enumerate(self.stages) if one.status not in ended)
+        open_ones = (number for number, one in enumerate(self.stages) if not one.has_ended)
         return next(open_ones, len(self.stages))
 
     @property

@@ -12,6 +12,8 @@ from ..journal.errors import EXIT_DONE, EXIT_LIMIT, EXIT_REFUSED
 #: Statuses of a run; those of a stage are PENDING, RUNNING, COMPLETED and LIMIT.
 RUNNING, COMPLETED, LIMIT, FAILED, PAUSED = "running", "completed", "limit", "failed", "paused"
 PENDING = "pending"
+#: What comes after a stage that has used up its runs: the next one, nothing.
+CONTINUE, STOP = "continue", "stop"
 #: Why a run has ended or paused.
 MAX_ITERATIONS, MAX_COST, MAX_DURATION = "max_iterations", "max_cost", "max_duration"
 #: The same by the verdict of a loop at such a limit.

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from ...core.journal import clock, prose
 from ...core.journal.errors import Damaged, LoopError
 from ...core.pipeline import completion, due, parsing, status, template
-from ...core.pipeline.definitions import STOP, Entry, Pipeline
+from ...core.pipeline.definitions import Entry, Pipeline
 from ...core.pipeline.events import StageState
 from ...core.pipeline.on_loop import UNUSABLE
 from ...core.steps.kinds import AGENT, PROGRAM, Step
@@ -203,7 +203,7 @@ class Driver:
     def _stage_limit(self, step: Step, view: View) -> Recorded:
         row = {"index": view.at, "status": status.LIMIT, "reason": status.MAX_ITERATIONS}
         self.run.record([("stage_ended", row)])
-        if view.entry.on_limit == STOP:
+        if view.entry.on_limit == status.STOP:
             self.end(
                 status.LIMIT, status.MAX_ITERATIONS, last_fault(self.run.state.stages[view.at])
             )
