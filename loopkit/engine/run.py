@@ -105,6 +105,9 @@ class Driver(Protocol):
         """Go on where an answer could not be used once more. Raises LoopError where that cannot be:
         it ends the run."""
 
+    def cut(self, step: Step, answer: Answer) -> None:
+        """The run was given up, so that an agent was interrupted: what it cost counts."""
+
 
 def run(
     driver: Driver,
@@ -127,11 +130,14 @@ def run(
             limits = request.deadlines or deadlines
             return pool.submit(own.run, request.prompt, request.schema, limits, folder)
 
+        runner = _Run(driver, begin, rounds)
         try:
-            yield from _Run(driver, begin, rounds).records()
+            yield from runner.records()
         except BaseException:
-            for one in at_work:
-                one.interrupt()
+            for own in at_work:
+                own.interrupt()
+            for future, step in runner.running.items():
+                driver.cut(step, future.result())
             raise
 
 

@@ -120,6 +120,9 @@ class Driver:
         if _unchecked(loop.state, step):
             yield _recorded(step, _check(workspace, loop, step))
 
+    def cut(self, step: Step, answer: Answer) -> None:
+        """Nobody asks here what an agent has cost."""
+
     def without(self, step: Step, error: LoopError) -> Iterator[Recorded]:
         """Advice can be done without; nothing else can."""
         form = FORMS.get(step.kind)

@@ -211,6 +211,10 @@ class Driver(drive.Driver):
             raise UsageFault(drive.UNSEEN)
         yield from super().take(step, answer._replace(looked=looked))
 
+    def cut(self, step: Step, answer: Answer) -> None:
+        with contextlib.suppress(LoopError):
+            self.ended(step, answer)
+
     def ended(self, step: Step, answer: Answer) -> None:
         """Keep what an agent answered, and what it cost, whatever came of it."""
         workspace, loop = self._open()

@@ -61,6 +61,9 @@ class Driver:
     def take(self, one: Step, answer: Answer) -> Iterator[Recorded]:
         return self._done(one, answer.text)
 
+    def cut(self, one: Step, answer: Answer) -> None:
+        self.taken.append((one, answer.outcome))
+
     def without(self, one: Step, error: LoopError) -> Iterator[Recorded]:
         if one not in self.spare:
             raise error
@@ -204,10 +207,12 @@ def test_a_rule_that_says_no_to_the_program_ends_it() -> None:
 
 def test_whoever_stops_listening_interrupts_the_agents() -> None:
     agent = Agent(T_001=Answer("interrupted"), T_002=Answer("interrupted"))
-    records = run.run(Driver(CODE[:2]), agent, ".", side_by_side=2)
+    driver = Driver(CODE[:2])
+    records = run.run(driver, agent, ".", side_by_side=2)
     assert [next(records), next(records)] == [Asked(CODE[0]), Asked(CODE[1])]
     records.close()  # type: ignore[attr-defined]
     assert agent.interrupted.is_set()
+    assert driver.taken == [(CODE[0], "interrupted")]  # the second was not begun yet
 
 
 def test_a_step_that_stays_due_is_given_up() -> None:

@@ -8,6 +8,7 @@ import os
 import shlex
 import signal
 import subprocess
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -33,6 +34,7 @@ from loopkit.store.runs import Run
 from tests.cli.kit import GATE, S1, Project
 from tests.core import roles
 from tests.ops.kit import WANTED, Case, asked, check, part, planned, writes
+from tests.waiting import DEADLINE, wait_for
 
 TASKS = "".join(
     f"- subject: Write {name}\n  verify: grep -qx good {name}.txt\n  files: [{name}.txt]\n"
@@ -739,6 +741,37 @@ def test_a_signal_during_a_check_ends_it_at_once_unless_it_is_ignored(
         over = work.go(how="resume")
         assert over.code == 0 and over.data["spent"]["usd"] == pytest.approx(0.25)
         assert over.data["history"][0]["commit"] == work.git("rev-parse", "HEAD").strip()
+
+
+def test_a_second_signal_aborts_and_what_was_spent_counts(
+    work: Work, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begin, seen, swept = on_loop.Driver._begin_attempt, list[on_loop.Driver](), threading.Event()
+
+    def begun(self: on_loop.Driver) -> None:
+        seen.append(self)
+        begin(self)
+
+    def ended(self: Any, *given: Any) -> Answer:
+        os.kill(os.getpid(), signal.SIGINT)
+        wait_for("the first signal", lambda: seen[0].stop)
+        patch.setattr(process, "sweep", lambda mark: swept.set())
+        os.kill(os.getpid(), signal.SIGINT)
+        assert swept.wait(DEADLINE)
+        return Answer(INTERRUPTED, error="it was ended", cost=0.1)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(on_loop.Driver, "_begin_attempt", begun)
+        patch.setattr(Script, "run", ended)
+        with pytest.raises(SystemExit) as aborted:
+            work.go()
+    assert aborted.value.code == 130
+    state = work.run_of().state
+    assert (state.status, state.reason, state.done) == ("paused", "interrupted", 0)
+    assert state.usd == pytest.approx(0.1)
+    assert [row["outcome"] for row in work.project.of("agent_ended")] == ["interrupted"]
+    over = work.go(how="resume")
+    assert over.code == 0 and over.data["spent"]["usd"] == pytest.approx(0.85)
 
 
 def test_a_signal_pauses_run_and_loop_and_what_was_spent_counts(

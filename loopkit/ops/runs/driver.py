@@ -3,6 +3,7 @@ told, what came of it."""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import threading
@@ -288,6 +289,12 @@ class Driver:
     def without(self, step: Step, error: LoopError) -> Iterator[Recorded]:
         """Nothing is asked for once more here."""
         raise error
+
+    def cut(self, step: Step, answer: Answer) -> None:
+        """Record what the iteration has cost, which is run again."""
+        if not self.lost:
+            with contextlib.suppress(LoopError):
+                self._record(self.view, self.view.done + 1, answer)
 
     def aborted(self) -> None:
         """This process ends now, in the middle of a step. Raises Damaged."""

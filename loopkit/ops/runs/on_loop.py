@@ -333,6 +333,13 @@ class Driver(driver.Driver):
             self.attempt.stuck = step
             self.attempt.fail(on_loop.UNUSABLE, f"{kinds.key(step)}: {fault}")
 
+    def cut(self, step: Step, answer: Answer) -> None:
+        if not self.on_loop or self.attempt is None:
+            super().cut(step, answer)
+            return
+        self.attempt.add(step, answer)
+        self.inner.cut(step, answer)
+
     def aborted(self) -> None:
         if self.attempt is not None:
             self.attempt.fail(agents.INTERRUPTED, "the run was aborted")
