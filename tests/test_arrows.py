@@ -135,6 +135,7 @@ FOR_COMMANDS = (
     "cli.app",
     "core.journal.task",
     "core.steps.kinds",
+    "core.pipeline.typed",
     "engine.run",
     "core.journal.errors",
     "core.journal.stage",

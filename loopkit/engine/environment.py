@@ -10,7 +10,7 @@ from ..core.journal.errors import LoopError
 from ..core.journal.session import MAX_IDLE_STOPS
 from ..store import atomic, client, config, loops, native, origin, place, trust
 from . import origins
-from .findings import OK, WARN, Case, Report, listed
+from .findings import OK, WARN, Case, Report
 
 #: The client overrides a Stop hook after so many holds, unless this variable says otherwise.
 CLIENT_CAP, CAP_VARIABLE = 8, "CLAUDE_CODE_STOP_HOOK_BLOCK_CAP"
@@ -111,7 +111,7 @@ def rules(report: Report, files: list[client.Settings]) -> None:
     for file in files:
         wide = [rule for rule in client.allowed(file) if permissions.too_wide(rule)]
         if wide:
-            named = listed([prose.clean(rule, LONGEST_RULE) for rule in wide], MOST_RULES)
+            named = prose.few(wide, MOST_RULES, LONGEST_RULE)
             report.warn(
                 f"{file.path} allows {named}: Claude may change a check and run it, so any command "
                 "runs and you are not asked; take it out of permissions.allow; checks run once "

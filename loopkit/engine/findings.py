@@ -30,9 +30,3 @@ class Report:
     def exit(self) -> int:
         levels = {level for level, _ in self.rows}
         return EXIT_DAMAGED if DAMAGE in levels else 1 if FAULT in levels else 0
-
-
-def listed(names: list[str], most: int) -> str:
-    """The first of some names on one line, and how many more there are."""
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(names[:most]) + more

@@ -6,9 +6,9 @@ import contextlib
 import os
 import time
 
-from ..core.journal import clock
+from ..core.journal import clock, prose
 from ..store import native, place
-from .findings import FAULT, OK, WARN, Report, listed
+from .findings import FAULT, OK, WARN, Report
 
 #: Names of drafts that are listed.
 MOST = 5
@@ -96,7 +96,7 @@ def drafts(report: Report, folders: list[str]) -> None:
             left += [os.path.join(folder, name) for name in os.listdir(folder) if _is_left(name)]
     if left:
         what = "drafts of writes that were cut short, of no use to anybody"
-        report.warn(f"{what}: {listed(left, MOST)}")
+        report.warn(f"{what}: {prose.few(left, MOST)}")
 
 
 def _is_left(name: str) -> bool:

@@ -23,8 +23,8 @@ def record(workspace: Workspace, words: list[str], replace: bool = False) -> Res
     baseline.check_new(loop.state, line, replace)
     outcome, failing = run_named(workspace, loop, "baseline", line)
     workspace.change(loop, baseline.recorded, line, outcome, failing, replace)
-    shown = prose.clean(", ".join(failing[:LISTED]), 2000)
-    names = f"{len(failing)} failing: {shown}{_more(failing)}" if failing else "no failing name"
+    shown = prose.few(failing, LISTED)
+    names = f"{len(failing)} failing: {shown}" if failing else "no failing name"
     text = (
         f"baseline of `{prose.clean(line, 200)}`: exit {outcome['exit']}, {names}, "
         f"{evidence(loop, outcome)}"
@@ -46,16 +46,12 @@ def check(workspace: Workspace, words: list[str]) -> Result:
     result = baseline.compare(before, outcome["exit"], failing)
     told, new = result.said, result.new
     if len(new) > LISTED:
-        told = f"{told.split(': ')[0]}: {', '.join(new[:LISTED])}{_more(new)}"
+        told = f"{told.split(': ')[0]}: {prose.few(new, LISTED)}"
     note = f" ({outcome['note']})" if outcome["note"] else ""
     row = {"regression": result.regression, "new": new}
     row |= {"exit": outcome["exit"], "log": outcome["log"]}
     text = f"{told}{note}\n{evidence(loop, outcome)}"
     return Result(loop, text, row, [], int(result.regression))
-
-
-def _more(names: list[str]) -> str:
-    return f", and {len(names) - LISTED} more" if len(names) > LISTED else ""
 
 
 def run_named(workspace: Workspace, loop: Loop, name: str, line: str) -> tuple[dict, list[str]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -37,3 +38,11 @@ def project(tmp_path: Path, home: Path, repository: Path) -> Project:
     }
     environment["CLAUDE_PID"] = str(os.getpid())
     return Project(folder, environment)
+
+
+@pytest.fixture
+def dead() -> str:
+    """The process number of a client that has just ended."""
+    with subprocess.Popen([sys.executable, "-c", ""]) as process:
+        process.wait()
+    return str(process.pid)

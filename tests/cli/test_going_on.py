@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 
@@ -90,14 +88,6 @@ def test_a_live_owner_is_asked_for(project: Project) -> None:
     project.ok("resume", "--take-over", session=S2)
     project.refused(1, "wave", "next", says=f"belongs to session {S2}")
     project.ok("wave", "next", session=S2)
-
-
-@pytest.fixture
-def dead() -> Iterator[str]:
-    """The process number of a client that has just ended."""
-    with subprocess.Popen([sys.executable, "-c", ""]) as process:
-        process.wait()
-    yield str(process.pid)
 
 
 def test_an_owner_that_is_gone_is_not(project: Project, dead: str) -> None:

@@ -4,9 +4,6 @@ counted."""
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
-from collections.abc import Iterator
 
 import pytest
 
@@ -16,14 +13,6 @@ from loopkit.core.steps import attempts, due, resumption, waves
 from tests.cli.kit import PANEL, S2, Project, task
 from tests.core.kit import Book
 from tests.core.kit import task as row
-
-
-@pytest.fixture
-def dead() -> Iterator[str]:
-    """The process number of a client that has just ended."""
-    with subprocess.Popen([sys.executable, "-c", ""]) as process:
-        process.wait()
-    yield str(process.pid)
 
 
 def statuses(project: Project) -> dict:

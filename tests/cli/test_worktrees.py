@@ -10,7 +10,6 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -19,14 +18,6 @@ from loopkit.engine import worktrees
 from loopkit.engine.git import GitFault
 from loopkit.store import place
 from tests.cli.kit import ROOT, S1, S2, Project, at_once, task
-
-
-@pytest.fixture
-def dead() -> Iterator[str]:
-    """The process number of a client that has just ended."""
-    with subprocess.Popen([sys.executable, "-c", ""]) as process:
-        process.wait()
-    yield str(process.pid)
 
 
 def git(project: Project, *words: str, cwd: Path | None = None) -> str:
