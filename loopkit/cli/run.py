@@ -10,11 +10,10 @@ import click
 
 from ..core.journal.errors import UsageFault
 from ..core.journal.settings import POLICIES, SUPERVISOR
-from ..core.pipeline import typed
 from ..engine import run as runner
 from ..ops.runs import start as starting
 from ..ops.runs.loops import continued, is_session, session_of
-from ..ops.runs.ready import INSIDE, LOOPER, PIPELINE, STAGE, Asked, amount
+from ..ops.runs.ready import LOOPER, PIPELINE, STAGE, Asked, amount, own_words
 from ..ops.workspace import Result
 from ..render import printable
 from . import app
@@ -193,7 +192,7 @@ def _typed(given: dict) -> tuple[str, ...]:
     rows = ((name, given[key]) for name, key in _TOLD_AGAIN.items())
     pairs = ((name, one) for name, row in rows for one in (row if type(row) is list else [row]))
     words = [word for name, one in pairs if one for word in (name, one)]
-    return (*words, *([typed.TMUX] if os.environ.get(INSIDE) else []))
+    return (*words, *own_words(dict(os.environ)))
 
 
 def _from_here(program: str) -> str:

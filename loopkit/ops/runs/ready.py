@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from ...core.journal import limits as typed
 from ...core.journal.errors import LoopError, Refused, UsageFault
 from ...core.pipeline import definitions, events, status
+from ...core.pipeline import typed as typed_words
 from ...core.pipeline.definitions import Known, Pipeline
 from ...core.pipeline.events import Limits
 from ...engine import agents
@@ -56,6 +57,11 @@ class Asked(NamedTuple):
     approval: str = ""
     checks: tuple[str, ...] = ()
     take_over: bool = False
+
+
+def own_words(environment: dict[str, str]) -> list[str]:
+    """Options that were typed before this start was made of them."""
+    return [typed_words.TMUX] if environment.get(INSIDE) else []
 
 
 def amount(text: str | None, kind: str) -> float | None:
