@@ -861,6 +861,24 @@ def test_without_arguments_everything_is_listed(bench: Bench) -> None:
     assert {"loop", "said", "next"} - {"loop"} <= set(bench.lk("run", "--json").json)
 
 
+def test_what_somebody_did_to_a_runs_folder(bench: Bench) -> None:
+    bench.stage("s")
+    assert bench.run("s", "a", "1", "--", "true").exit == 0
+    stage = bench.folder() / "stage-1-s"
+    ledger = bench.folder() / "ledger.jsonl"
+    ledger.write_text(ledger.read_text() + "garbage\n")
+    assert bench.run("s", "b", "1", "--", "false").exit == 1
+    shutil.rmtree(bench.folder("b") / "stage-1-s")
+    answer = bench.run("s", "b", "--resume", "--", "true")
+    assert answer.exit == 0 and bench.state("b")["status"] == "completed", answer
+    assert "cannot be read and is left out" in bench.lk("runs", "show", "a").err
+    shutil.rmtree(stage)
+    for session in "ab":
+        (bench.folder(session) / "ledger.jsonl").write_text("garbage\n")
+    answer = bench.lk("runs")
+    assert "there are no other runs" in answer.out and answer.err.count("put it away") == 2
+
+
 @pytest.mark.parametrize(
     ("words", "code", "says"),
     [

@@ -237,6 +237,7 @@ class Driver:
 
     def _begun(self, view: View, more: dict[str, Any]) -> None:
         """Record that the stage's next iteration begins. more: of its event's data."""
+        self.run.prepare_stage(view.at)  # somebody may have removed it since the stage began
         self.progress = self.run.progress_size()
         row = {"stage": view.at, "iteration": view.done + 1, **more}
         self.run.record([("iteration_begun", row)], sync=False)

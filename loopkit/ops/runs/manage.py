@@ -90,12 +90,16 @@ def _result(text: str, data: dict, code: int = 0) -> Result:
 def listing(workspace: Workspace) -> Result:
     """The runs of this project, the newest last: session, status, stage and iteration, cost beside
     its cap, time."""
-    found = every(workspace.root, workspace.note)
+    damaged: list[str] = []
+    found = every(workspace.root, damaged.append)
+    for line in damaged:
+        workspace.note(line)
     found.sort(key=lambda one: one.state.updated_at)
     if workspace.session:
         found = [one for one in found if one.run.ours]
     rows = words.table([(one.state, one.held) for one in found], time.time())
-    text = "\n".join(rows) or "there are no runs; start one: loopkit run"
+    none = "there are no runs" if not damaged else "there are no other runs"
+    text = "\n".join(rows) or f"{none}; start one: loopkit run"
     return _result(text, {"runs": [one.data for one in found]})
 
 
@@ -118,6 +122,9 @@ def show(workspace: Workspace, session: str) -> Result:
     """A run's stages and the history of its iterations, and how it goes on."""
     seen = _seen(workspace, session)
     state = seen.state
+    if seen.run.damaged:
+        told = ", ".join(map(str, seen.run.damaged[:5]))
+        workspace.note(f"{seen.run.path}: line {told} cannot be read and is left out")
     head = f"{session}: {seen.shown}, {state.pipeline}, {words.money(state)}"
     lines = [f"{head}, {clock.human(state.seconds)}"]
     if seen.held in (status.ACTIVE, status.HUNG):
