@@ -486,7 +486,9 @@ def test_force_puts_the_old_run_away(bench: Bench) -> None:
     answer = bench.run("s", "a", "1")
     assert answer.exit == 1 and "--force" in answer.out + answer.err
     assert bench.run("s", "a", "1", "--resume").exit == 0
-    assert answer.out.endswith("\nnothing was begun: run a is there already\n")
+    last = answer.out.splitlines()[-1]
+    assert last.startswith("nothing was begun: run a is there already; --resume goes on")
+    assert "--force" in last
     assert bench.lk("run", "s", "a", "1", "--force").exit == 0  # its agent is the same
     assert len(list((bench.root / "archive/runs").iterdir())) == 1
 

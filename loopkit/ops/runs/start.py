@@ -109,10 +109,13 @@ def stands(there: taking.Stands, asked: Asked) -> Over:
     anew = words.anew(state)
     more = [] if anew in over.text else [anew]
     if over.code:
-        more.append(f"nothing was begun: run {state.session} is there already")
-    if over.code and asked.name not in (state.pipeline, *state.words):
-        typed = shlex.join(["loopkit", "run", *asked.words, "--force"])
-        more[-1] += f", of {state.pipeline}; put it away and begin this one: {typed}"
+        there_is = f"nothing was begun: run {state.session} is there already"
+        ways = "--resume goes on where something is left, --force starts over"
+        if asked.name not in (state.pipeline, *state.words):
+            there_is += f", of {state.pipeline}"
+            typed = shlex.join(["loopkit", "run", *asked.words, "--force"])
+            ways = f"put it away and begin this one: {typed}"
+        more.append(f"{there_is}; {ways}")
     return over._replace(text="\n".join([over.text, *more]))
 
 
