@@ -134,6 +134,11 @@ class Options(NamedTuple):
     budget: float | None = None
     told: Callable[[str], None] = unheard
 
+    @property
+    def surroundings(self) -> dict[str, str]:
+        """Our environment with those variables."""
+        return {**os.environ, **self.environment}
+
 
 #: Entry points of users' own agents: each gives a function that takes `Options`.
 GROUP = "loopkit.agents"

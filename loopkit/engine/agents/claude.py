@@ -29,7 +29,7 @@ from . import (
     Prompt,
     known_cost,
 )
-from .command import MOST_ERRORS, Program, cut_short, failed, not_started
+from .command import MOST_ERRORS, Program, cut_short, failed
 
 #: What the client is always told. Nobody can answer the two tools that ask a person.
 _ALWAYS = ("-p", "--output-format", "stream-json", "--verbose")
@@ -58,8 +58,8 @@ _LASTING = ("authentication_failed", "billing_error", "invalid_request", "model_
 
 def make(options: Options) -> Claude:
     """Claude Code as the PATH gives it. Raises Damaged where it is not there."""
-    agent = Claude(options, {**os.environ, **options.environment})
-    agent.check("claude", "install Claude Code, or add its folder to the PATH")
+    agent = Claude(options, options.surroundings)
+    agent.check("install Claude Code, or add its folder to the PATH")
     return agent
 
 
@@ -68,10 +68,10 @@ class Claude(Program):
     prompt comes on standard input; never an earlier session is continued."""
 
     def __init__(self, options: Options, environment: Mapping[str, str] | None = None) -> None:
-        super().__init__(environment)
+        super().__init__("claude", environment)
         self.options = options
 
-    def run(
+    def answer(
         self,
         prompt: Prompt,
         schema: dict | None,
@@ -79,23 +79,13 @@ class Claude(Program):
         folder: str | os.PathLike,
     ) -> Answer:
         """A reply is one that fits `schema`, checked here: the client may come without one."""
-        started = time.time()
         stream = Stream(self.options)
-        try:
-            end = self.start(
-                self._arguments(prompt, schema),
-                prompt,
-                deadlines,
-                folder,
-                stream.take,
-                lambda: stream.finished,
-            )
-            answer = stream.answer(end, deadlines, schema)
-            if answer.cost is None and answer.session:
-                answer = answer._replace(cost=self._reckoned(prompt, answer.session))
-        except (OSError, ValueError) as fault:
-            answer = not_started("claude", fault)
-        return answer._replace(started=started, ended=time.time())
+        words = self._arguments(prompt, schema)
+        end = self.start(words, prompt, deadlines, folder, stream.take, lambda: stream.finished)
+        answer = stream.answer(end, deadlines, schema)
+        if answer.cost is None and answer.session:
+            answer = answer._replace(cost=self._reckoned(prompt, answer.session))
+        return answer
 
     def _usual_mode(self) -> str:
         """The permission mode where none is chosen, neither here nor in the person's own settings:

@@ -54,23 +54,25 @@ def make(options: Options) -> Command:
     words += options.arguments
     if options.prompt_by == "file" and not any(PROMPT in word for word in words):
         words.append(PROMPT)
-    agent = Command(words, {**os.environ, **options.environment})
-    agent.check(words[0], "install it, or give the path of a program")
+    agent = Command(words, options.surroundings)
+    agent.check("install it, or give the path of a program")
     return agent
 
 
 class Program:
     """What agents that are programs share: the child's environment, its run, its interruption.
-    environment: ours, unless given."""
+    name: of the program · environment: ours, unless given."""
 
-    def __init__(self, environment: Mapping[str, str] | None = None) -> None:
+    def __init__(self, name: str, environment: Mapping[str, str] | None = None) -> None:
+        self.name = name
         given = os.environ if environment is None else environment
         self.environment = {name: given[name] for name in given if name not in _OURS}
         self.environment.update(_CHILD)
         self.stop = threading.Event()
 
-    def check(self, name: str, cure: str) -> None:
+    def check(self, cure: str) -> None:
         """Raises Damaged where there is no such program, so that it is known before a run."""
+        name = self.name
         try:
             path = process.find(name, self.environment.get("PATH", ""))
         except FileNotFoundError as error:
@@ -83,6 +85,32 @@ class Program:
     def interrupt(self) -> None:
         """End every run, now and later."""
         self.stop.set()
+
+    def run(
+        self,
+        prompt: Prompt,
+        schema: dict | None,
+        deadlines: process.Deadlines,
+        folder: str | os.PathLike,
+    ) -> Answer:
+        """What came of it, also where it could not be started or its output not be kept."""
+        started = time.time()
+        try:
+            answer = self.answer(prompt, schema, deadlines, folder)
+        except (OSError, ValueError) as fault:
+            why = getattr(fault, "strerror", None) or fault
+            answer = Answer(FATAL, error=f"cannot start {self.name}: {why}")
+        return answer._replace(started=started, ended=time.time())
+
+    def answer(
+        self,
+        prompt: Prompt,
+        schema: dict | None,
+        deadlines: process.Deadlines,
+        folder: str | os.PathLike,
+    ) -> Answer:
+        """Start it, and what came of it. Raises OSError or ValueError as `start`."""
+        raise NotImplementedError
 
     def start(
         self,
@@ -120,10 +148,10 @@ class Command(Program):
     def __init__(
         self, arguments: Sequence[str], environment: Mapping[str, str] | None = None
     ) -> None:
-        super().__init__(environment)
+        super().__init__(arguments[0], environment)
         self.arguments = list(arguments)
 
-    def run(
+    def answer(
         self,
         prompt: Prompt,
         schema: dict | None,
@@ -131,27 +159,14 @@ class Command(Program):
         folder: str | os.PathLike,
     ) -> Answer:
         """Run the program; it knows nothing of `schema`, the prompt says what to answer."""
-        started = time.time()
         text, errors = process.Bounded(MOST_TEXT), process.Bounded(MOST_ERRORS)
         kept = {"stdout": text, "stderr": errors}
-        try:
-            end = self.start(
-                self.arguments,
-                prompt,
-                deadlines,
-                folder,
-                lambda name, piece: kept[name].feed(piece),
-            )
-            answer = told(end, text.text(), errors.text(), deadlines)
-        except (OSError, ValueError) as fault:
-            answer = not_started(self.arguments[0], fault)
-        return answer._replace(text=text.text(), started=started, ended=time.time())
 
+        def take(name: str, piece: bytes) -> None:
+            kept[name].feed(piece)
 
-def not_started(program: str, fault: Exception) -> Answer:
-    """Of a program that could not be started, or whose output could not be kept."""
-    why = getattr(fault, "strerror", None) or fault
-    return Answer(FATAL, error=f"cannot start {program}: {why}")
+        end = self.start(self.arguments, prompt, deadlines, folder, take)
+        return told(end, text.text(), errors.text(), deadlines)._replace(text=text.text())
 
 
 def told(end: process.Exit, text: str, errors: str, deadlines: process.Deadlines) -> Answer:

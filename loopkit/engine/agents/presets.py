@@ -8,7 +8,6 @@ repository, gemini a folder that it was told to trust, and each says so in the l
 
 from __future__ import annotations
 
-import os
 from functools import partial
 from typing import NamedTuple
 
@@ -42,10 +41,8 @@ def make(name: str, options: Options) -> Command:
         words += ["--model", options.model]
     if mode:
         words += [word.format(mode) for word in preset.permission]
-    agent = Command(
-        [*words, *options.arguments, *preset.last], {**os.environ, **options.environment}
-    )
-    agent.check(words[0], "install it, or add its folder to the PATH")
+    agent = Command([*words, *options.arguments, *preset.last], options.surroundings)
+    agent.check("install it, or add its folder to the PATH")
     return agent
 
 

@@ -72,7 +72,7 @@ def make(options: Options) -> Script:
     """The script of the options. Raises UsageFault where there is none, Damaged as `Script`."""
     if not options.script:
         raise UsageFault("agent 'script' has no file", "name the script file")
-    return Script(options.script, environment={**os.environ, **options.environment})
+    return Script(options.script, environment=options.surroundings)
 
 
 class Script:
