@@ -248,8 +248,6 @@ def batches_line(state: LoopState) -> str:
     if history.status == INITIALIZING:
         return ""
     last = history.batches[-1]
-    if not last.confidence:
-        return f"Batches: {history.status}"
     advice = prose.clean(last.recommendation, NOTE)
     said = f"confidence {last.confidence}, trend {last.trend}, {advice}"
     return f"Batches: {history.status}, {said}"

@@ -222,8 +222,7 @@ PASSED, FAILED, TASK_BLOCKED = "passed", "failed", "blocked"
 #: result: one of these three · signature: of its error, "" where it has none.
 Outcome = namedtuple("Outcome", "result signature", defaults=("",))
 
-#: A closed wave. outcomes: {task: Outcome}; the rest is what the detectors said of it, status "" in
-#: journals older than they are.
+#: A closed wave. outcomes: {task: Outcome}; the rest is what the detectors said of it.
 Batch = namedtuple(
     "Batch", "wave outcomes status confidence trend recommendation", defaults=("", "", "", "")
 )

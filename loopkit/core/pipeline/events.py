@@ -287,9 +287,8 @@ class IterationEnded(EventType):
         if not self.counted:
             return
         step, count = state.stuck
-        state.stuck = (
-            (self.stuck, count + 1 if self.stuck == step else 1) if self.stuck else ("", 0)
-        )
+        again = count if self.stuck == step else 0
+        state.stuck = self.stuck, again + 1 if self.stuck else 0
         stage = state.stages[self.stage]
         stage.done += 1
         stage.rows.append(self.row(stage.part.name))
@@ -297,19 +296,10 @@ class IterationEnded(EventType):
 
     def row(self, name: str) -> dict:
         """Its entry of the history."""
-        row = {
-            "stage": name,
-            "iteration": self.iteration,
-            "timestamp": self.at,
-            "outcome": self.outcome,
-            "exit": self.exit,
-            "seconds": self.seconds,
-            "usd": self.usd,
-            "dirty": self.dirty,
-        }
-        for key in ("task", "commit", "error", "denied", "notes"):
-            if value := getattr(self, key):
-                row[key] = value
+        more = ("task", "commit", "error", "denied", "notes")
+        keys = ["iteration", "outcome", "exit", "seconds", "usd", "dirty"]
+        keys += [key for key in more if getattr(self, key)]
+        row = {"stage": name, "timestamp": self.at, **{key: getattr(self, key) for key in keys}}
         return {**self.parsed, **row}
 
 

@@ -290,11 +290,9 @@ def asked(state: LoopState, experts: list[str]) -> list:
 def at_work(state: LoopState) -> bool:
     """The thorough review is with its experts, or their reports are with the session. After a hold
     nobody is at work any more, yet whoever has reported by then need not look twice."""
-    if state.asked is None:
+    if state.asked is None or not with_experts(state):
         return False
-    line = state.asked["line"]
-    done = line < max((state.thorough or {}).get("line", 0), state.last_completion)
-    return not done and (line > state.idle_at or not still_out(state))
+    return state.asked["line"] > state.idle_at or not still_out(state)
 
 
 def with_experts(state: LoopState) -> bool:
@@ -339,23 +337,14 @@ def thorough(
     decided = convergence.settle(state, rows, size, score)
     made: list = []
     for row in (row for row in rows if "resolution" not in row):
-        if row["severity"] == BLOCKER:
-            if not row["verify"] and _is_the_persons(state, row):
-                continue
-            if not row["verify"]:
-                todo = 'give verify: "<command that exits 0 when it is fixed>"'
-                raise UsageFault(f"blocker {row['issue'][:60]!r} has no verify", todo)
+        if row["severity"] == WARNING and state.session.unattended:
+            small = _is_small(row) and state.thorough is None and may_run(row["verify"])
+            text = "small, nobody had to be asked" if small else "nobody could be asked"
+            row["resolution"] = {"how": "task" if small else UNASKED, "text": text}
+        if _needs_task(state, row):
             change = _remediation(state, row, row["verify"], len(made))
             row["task"] = change[1]["task"]["id"]
             made.append(change)
-        elif row["severity"] == WARNING and state.session.unattended:
-            if _is_small(row) and state.thorough is None and may_run(row["verify"]):
-                change = _remediation(state, row, row["verify"], len(made))
-                row["task"] = change[1]["task"]["id"]
-                row["resolution"] = {"how": "task", "text": "small, nobody had to be asked"}
-                made.append(change)
-            else:
-                row["resolution"] = {"how": UNASKED, "text": "nobody could be asked"}
     number = 1 + (state.thorough or {}).get("round", 0)
     data = {"round": number, "experts": experts, "size": size, "score": score, "findings": rows}
     data |= answers
@@ -367,10 +356,17 @@ def thorough(
     return changes + breach(state, rows)
 
 
-def _is_the_persons(state: LoopState, row: dict) -> bool:
-    """No command can show a blocker to be fixed: a proof, a mustNot that was broken."""
-    broken = any(state.criteria[name].must_not for name in row["breaks"])
-    return broken or row["category"] == shown.PROOF
+def _needs_task(state: LoopState, row: dict) -> bool:
+    """Whether a task fixes a finding: one that was resolved so, or a blocker, unless no command can
+    show it to be fixed: a proof, a mustNot that was broken."""
+    if row["severity"] != BLOCKER:
+        return row.get("resolution", {}).get("how") == "task"
+    if row["verify"] or row["category"] == shown.PROOF:
+        return bool(row["verify"])
+    if not any(state.criteria[name].must_not for name in row["breaks"]):
+        todo = 'give verify: "<command that exits 0 when it is fixed>"'
+        raise UsageFault(f"blocker {row['issue'][:60]!r} has no verify", todo)
+    return False
 
 
 def _is_small(row: dict) -> bool:
