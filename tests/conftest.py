@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -123,6 +124,14 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder.mkdir()
     monkeypatch.setenv("HOME", str(folder))
     return folder
+
+
+@pytest.fixture
+def other_pid() -> Iterator[str]:
+    """The id of a process that lives as long as the test and is not the one that runs it; that of
+    our parent may be 1, which is no client's."""
+    with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as child:
+        yield str(child.pid)
 
 
 @pytest.fixture(scope="session")

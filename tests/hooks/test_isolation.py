@@ -15,7 +15,6 @@ from loopkit.store import native
 from .conftest import NAME, S1, S2, Project
 
 S3 = "bbbbbbbb-cccc-4ddd-8eee-ffffffffffff"
-OTHER_PID = str(os.getppid())  # a client that is alive, and not the one of the events
 
 
 def files(root: Path) -> dict[str, bytes]:
@@ -218,25 +217,25 @@ def test_a_child_and_a_switched_off_session_are_left_alone_even_with_the_owner_s
 
 
 def test_the_end_of_a_second_client_of_the_session_does_not_free_the_first(
-    project: Project,
+    project: Project, other_pid: str
 ) -> None:
     """One conversation opened in two windows: the one bound last works on, the other one is
     closed."""
     project.start(client_pid=1)
-    project.session_start("resume", CLAUDE_PID=OTHER_PID)
-    assert project.session.owner_pid == int(OTHER_PID)
+    project.session_start("resume", CLAUDE_PID=other_pid)
+    assert project.session.owner_pid == int(other_pid)
     assert project.hook("session_end", {"reason": "prompt_input_exit"}, CLAUDE_PID="1").silent
-    assert project.session.owner_pid == int(OTHER_PID), "it is alive"
-    assert project.hook("session_end", {"reason": "prompt_input_exit"}, CLAUDE_PID=OTHER_PID).silent
+    assert project.session.owner_pid == int(other_pid), "it is alive"
+    assert project.hook("session_end", {"reason": "prompt_input_exit"}, CLAUDE_PID=other_pid).silent
     assert project.session.owner_pid is None
 
 
-def test_a_clear_in_another_client_inherits_nothing(project: Project) -> None:
+def test_a_clear_in_another_client_inherits_nothing(project: Project, other_pid: str) -> None:
     project.start()
-    project.hook("session_end", {"session_id": S2, "reason": "clear"}, CLAUDE_PID=OTHER_PID)
-    told = project.session_start("clear", S3, CLAUDE_PID=OTHER_PID).json
+    project.hook("session_end", {"session_id": S2, "reason": "clear"}, CLAUDE_PID=other_pid)
+    told = project.session_start("clear", S3, CLAUDE_PID=other_pid).json
     assert "It belongs to a live session" in told["hookSpecificOutput"]["additionalContext"]
-    assert project.stop(S3, CLAUDE_PID=OTHER_PID).silent and project.session.owner == S1
+    assert project.stop(S3, CLAUDE_PID=other_pid).silent and project.session.owner == S1
 
 
 def test_a_client_that_left_the_loop_s_session_inherits_nothing_by_clear(project: Project) -> None:

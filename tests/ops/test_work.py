@@ -43,10 +43,11 @@ TASKS = "".join(
 
 
 class Work(Case):
-    """A project with tasks in a file, and runs in it as from a terminal."""
+    """A project with tasks in a file, and runs in it as from a terminal. pid: of a client."""
 
-    def __init__(self, project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(self, project: Project, monkeypatch: pytest.MonkeyPatch, pid: str) -> None:
         super().__init__(project, monkeypatch)
+        self.pid = pid
         for name in ("CLAUDE_CODE_SESSION_ID", "CLAUDE_CODE_SESSION_ATTENDED", "CLAUDE_PID"):
             monkeypatch.delenv(name, raising=False)
         folder = project.folder / "docs" / "plans"
@@ -96,9 +97,9 @@ class Work(Case):
 
 
 @pytest.fixture
-def work(project: Project, monkeypatch: pytest.MonkeyPatch) -> Work:
+def work(project: Project, monkeypatch: pytest.MonkeyPatch, other_pid: str) -> Work:
     monkeypatch.setattr("loopkit.core.pipeline.definitions.DELAY", 0.0)
-    case = Work(project, monkeypatch)
+    case = Work(project, monkeypatch, other_pid)
     stage = project.root / "stages" / "work"
     stage.mkdir(parents=True, exist_ok=True)
     source = os.path.join(os.path.dirname(__file__), "..", "..", "stages", "work")
@@ -517,7 +518,7 @@ def begun_in_a_session(
 ) -> None:
     """A loop that a session has begun and given its tasks; its client still runs."""
     monkeypatch.setenv("CLAUDE_CODE_SESSION_ID", "in-a-terminal")
-    monkeypatch.setenv("CLAUDE_PID", str(os.getppid()))
+    monkeypatch.setenv("CLAUDE_PID", work.pid)
     work.steps["score"] = asked(*rows)
     options = starting.Options(approval="evidence", name=name, beside=True)
     starting.start(Workspace(work.notes.append), "write three words", options)
@@ -548,7 +549,7 @@ def test_a_session_that_comes_to_the_loop_just_before_keeps_it(
     real = loops.take
 
     def late(*given: Any) -> str:
-        work.project.ok("resume", "demo", session=S1, CLAUDE_PID=str(os.getppid()))
+        work.project.ok("resume", "demo", session=S1, CLAUDE_PID=work.pid)
         return real(*given)
 
     with monkeypatch.context() as patch:
@@ -570,7 +571,7 @@ def test_a_loop_begun_headless_goes_on_in_a_session(
     assert (over.code, over.data["status"]) == (75, "limit"), over.text
     assert work.project.snapshot["status"] == "paused"
     monkeypatch.setenv("CLAUDE_CODE_SESSION_ID", "in-a-terminal")
-    monkeypatch.setenv("CLAUDE_PID", str(os.getppid()))
+    monkeypatch.setenv("CLAUDE_PID", work.pid)
     workspace = Workspace(work.notes.append)
     resume.resume(workspace, "demo")
     told = advance.advance(Workspace(work.notes.append)).text
@@ -850,7 +851,7 @@ def test_a_loop_that_is_taken_away_ends_the_run_and_what_was_spent_counts(
 
     def taken(self: Any, *given: Any) -> Answer:
         answer = real(self, *given)
-        work.project.ok("resume", "demo", "--take-over", session=S1, CLAUDE_PID=str(os.getppid()))
+        work.project.ok("resume", "demo", "--take-over", session=S1, CLAUDE_PID=work.pid)
         return answer
 
     monkeypatch.setattr(Script, "run", taken)
