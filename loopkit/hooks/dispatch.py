@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 import time
 
+from ..core.journal import jsons
 from ..store import beats
 from . import reply
 
@@ -25,7 +25,7 @@ STATUS_LINE = "statusline"
 def parse(raw: bytes) -> dict | None:
     """The input, one JSON object in UTF-8, with or without a byte order mark; else None."""
     try:
-        given = json.loads(raw.decode("utf-8", "replace").lstrip("\ufeff"))
+        given = jsons.loads(raw.decode("utf-8", "replace").lstrip("\ufeff"))
     except (ValueError, RecursionError):
         return None
     return given if type(given) is dict else None
@@ -41,7 +41,7 @@ def answer(event: str, raw: bytes, env: dict, data: str, now: float) -> bytes:
         answer = handler(reply.Call(event, given or {}, given is not None, env, data, now))
         if event == STATUS_LINE:
             return answer.encode("utf-8", "replace")
-        output, result = json.dumps(answer).encode("ascii") if answer else b"", reply.kind(answer)
+        output, result = jsons.dumps(answer).encode("ascii") if answer else b"", reply.kind(answer)
     except Exception as fault:  # whatever it is, the session must not suffer from it
         from . import log
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import errno
-import json
 import os
 import sys
 from collections import namedtuple
 
-from ..core.journal import prose, verdict
+from ..core.journal import jsons, prose, verdict
 from ..core.journal.session import ALONE, SESSION, Session
 from ..core.steps import snapshot as snapshots
 from . import atomic, journal, trust
@@ -71,7 +70,7 @@ def read_snapshot(root: str) -> dict | None:
 
 def write_snapshot(root: str, snapshot: dict) -> None:
     """Write the snapshot atomically; raises OSError."""
-    text = json.dumps(snapshot, ensure_ascii=True, indent=1)
+    text = jsons.dumps(snapshot, indent=1)
     atomic.write(os.path.join(root, SNAPSHOT), (text + "\n").encode())
 
 

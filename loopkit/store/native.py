@@ -8,12 +8,11 @@ Claude made. That a file is missing says nothing: the client empties lists by it
 
 from __future__ import annotations
 
-import json
 import os
 import time
 from collections import namedtuple
 
-from ..core.journal import verdict
+from ..core.journal import jsons, verdict
 from ..core.journal.events import encoded
 from . import atomic, place
 
@@ -143,7 +142,7 @@ def read_task(path: str) -> dict | None:
     """One task file, or None where the client would not list it either."""
     try:
         with open(path, "rb") as file:
-            record = json.loads(file.read().decode("utf-8-sig"))
+            record = jsons.loads(file.read().decode("utf-8-sig"))
     except (OSError, ValueError, RecursionError):
         return None
     if type(record) is not dict or record.get("status") not in STATUSES:

@@ -9,13 +9,11 @@ result; what ends with a prompt was a wait.
 
 from __future__ import annotations
 
-import json
 import os
-import re
 import stat
 from collections import namedtuple
 
-from ..core.journal import clock, pricing, working
+from ..core.journal import clock, jsons, pricing, working
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -87,7 +85,7 @@ class _Count:
     def _message(self, line: bytes) -> bool:
         """A message of the model's; whether it is one."""
         try:
-            record = json.loads(line.decode("utf-8", "replace"))
+            record = jsons.loads(line.decode("utf-8", "replace"))
             if record["type"] != "assistant":
                 return False
             message = record["message"]
@@ -122,6 +120,16 @@ def _stamp(line: bytes) -> str:
     if begin < 11:
         return ""
     return line[begin : begin + 24].lstrip(b': "')[:19].decode("ascii", "replace")
+
+
+def _time(lines: bytes, begin: int = 0) -> str:
+    """The first stamp from `begin` on that is a time; "" for none."""
+    while (at := lines.find(b'"timestamp"', begin) + 11) > 10:
+        stamp = lines[at : at + 24].lstrip(b': "')[:19]
+        if len(stamp) == 19 and not stamp.strip(b"0123456789T:-"):
+            return stamp.decode("ascii")
+        begin = at
+    return ""
 
 
 #: The model of a message that the client wrote itself.
@@ -269,12 +277,12 @@ def queued(path: str, since: str = "") -> tuple:
     for line in _tail(path):
         if b'"queue-operation"' not in line:
             continue
-        at, operation = re.search(_TIME, line), re.search(_OPERATION, line)
-        if operation is None or operation[1] == b"popAll":
+        operation = line.partition(b'"operation"')[2].lstrip(b': "').partition(b'"')[0]
+        if operation in (b"popAll", b""):
             waiting = []
-        elif operation[1] != b"enqueue":
+        elif operation != b"enqueue":
             del waiting[:1]
-        elif at and at[1].decode() >= since[:19]:
+        elif since[:19] <= _time(line) != "":
             waiting.append(_begun(line))
     return any(waiting), _THEIRS in waiting
 
@@ -312,7 +320,7 @@ def _messages(lines: Iterable) -> Iterator:
         if b'"user"' not in line and b'"assistant"' not in line:
             continue
         try:
-            record = json.loads(line.decode("utf-8", "replace"))
+            record = jsons.loads(line.decode("utf-8", "replace"))
             if record["type"] in ("user", "assistant") and type(record["message"]) is dict:
                 yield record
         except (ValueError, KeyError, TypeError, RecursionError):
@@ -332,7 +340,6 @@ _REPORT, _THEIRS = "report", "theirs"
 _TYPED = rb'"content": ?"(/loop:|[^/"])'
 
 
-_OPERATION = rb'"operation": ?"(\w+)"'
 #: What the client notes of an agent whose report came as a message (2.1.332).
 _HANDED_BACK = b"(its SubagentHandback call)"
 
@@ -345,6 +352,8 @@ def _begun(line: bytes) -> str:
         return ""  # the message before it begins the turn
     if any(mark.encode() in line for mark in REPORTS):
         return _REPORT
+    import re  # rare as well
+
     return _THEIRS if re.search(_TYPED, line) else ""
 
 
@@ -356,8 +365,6 @@ def _files(path: str, extra: tuple) -> list:
 
 #: Bytes that are looked at for a line with a time, and bytes of a file that is read whole at once.
 _LOOK, _WHOLE = 1 << 16, 1 << 20
-#: Patterns are compiled where one is needed: few calls have such a line or such a file.
-_TIME = rb'"timestamp": ?"([0-9T:-]{19})'
 
 
 def _older(path: str, since: str) -> int:
@@ -369,20 +376,19 @@ def _older(path: str, since: str) -> int:
         high = state.st_size
         if high <= _WHOLE or not stat.S_ISREG(state.st_mode):  # a pipe would wait for its writer
             return 0
-        time = re.compile(_TIME)
         with open(path, "rb", buffering=0) as file:
-            while high - low > _WHOLE:
+            while high - low > _LOOK:
                 middle = (low + high) // 2
                 file.seek(middle)
-                begin, found, piece = 0, None, b""
-                while found is None and len(piece) < 2 * LONGEST_LINE:
+                begin, found, piece = 0, "", b""
+                while not found and len(piece) < 2 * LONGEST_LINE:
                     more = file.read(max(_LOOK, len(piece)))
                     piece += more
                     begin = piece.find(b"\n") + 1
-                    found = time.search(piece, begin) if begin else None
+                    found = _time(piece, begin) if begin else ""
                     if not more:
                         break
-                if found is None or found[1].decode() >= since:
+                if not found or found >= since:
                     high = middle
                 else:
                     low = middle + begin

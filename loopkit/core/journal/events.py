@@ -12,8 +12,9 @@ rule that a value fits, and what it becomes for the fold.
 
 from __future__ import annotations
 
-import json
 from collections import namedtuple
+
+from . import jsons
 
 TYPE_CHECKING = False  # as in typing, whose import a hook would pay for each time
 if TYPE_CHECKING:
@@ -314,7 +315,7 @@ class Table:
         """The event of a line, or None where the line is not one (torn, damaged, a field of another
         kind). Unknown types are events that change nothing."""
         try:
-            record = _DECODER.decode(line.decode("utf-8", "surrogatepass"))
+            record = _DECODE(line.decode("utf-8", "surrogatepass"))
             data, name, at, by = record["data"], record["type"], record["at"], record["by"]
         except (ValueError, KeyError, TypeError, RecursionError):
             return None
@@ -347,19 +348,19 @@ class Table:
 def encode(event: Event) -> bytes:
     """The line of an event, newline included. Always UTF-8: lone surrogates are escaped."""
     record = {"v": VERSION, "at": event.at, "type": event.type, "by": event.by, "data": event.data}
-    return encoded(record, separators=(",", ":")) + b"\n"
+    return encoded(record, compact=True) + b"\n"
 
 
-def encoded(value: object, **how: Any) -> bytes:
+def encoded(value: object, compact: bool = False, indent: int | None = None) -> bytes:
     """JSON in readable UTF-8; what that does not know, lone surrogates, is escaped."""
     try:
-        return json.dumps(value, ensure_ascii=False, **how).encode()
+        return jsons.dumps(value, ascii=False, compact=compact, indent=indent).encode()
     except UnicodeEncodeError:
-        return json.dumps(value, **how).encode()
+        return jsons.dumps(value, compact=compact, indent=indent).encode()
 
 
 def _no_number(word: str) -> float:
     raise ValueError(f"{word} is no number of JSON")
 
 
-_DECODER = json.JSONDecoder(parse_constant=_no_number)
+_DECODE = jsons.reader(_no_number)

@@ -7,11 +7,10 @@ order, CRLF and a byte order mark do not matter.
 
 from __future__ import annotations
 
-import json
 from binascii import crc32
 from itertools import chain, islice
 
-from ..journal import verdict
+from ..journal import jsons, verdict
 from ..journal.session import Session
 
 TYPE_CHECKING = False  # hooks read snapshots: no import that reading does not need
@@ -140,14 +139,15 @@ def build(state: LoopState, offset: int) -> dict:
 def checksum(snapshot: dict) -> int:
     """CRC-32 over the canonical JSON of a snapshot without its `check`."""
     body = {key: value for key, value in snapshot.items() if key != "check"}
-    return crc32(json.dumps(body, sort_keys=True, separators=(",", ":")).encode())
+    return crc32(jsons.dumps(body, compact=True, sort=True).encode())
 
 
 def parse(raw: bytes) -> dict | None:
     """The snapshot in a file's bytes; None where it is torn, edited or too old. The checksum is no
     secret: who uses more of it than its name asks first whose it is (store/loops.vouched)."""
     try:
-        snapshot = json.loads(raw[3:] if raw[:3] == b"\xef\xbb\xbf" else raw)
+        text = (raw[3:] if raw[:3] == b"\xef\xbb\xbf" else raw).decode("utf-8", "surrogatepass")
+        snapshot = jsons.loads(text)
         intact = snapshot["version"] == VERSION and snapshot["check"] == checksum(snapshot)
         Session.load(snapshot["session"])
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
