@@ -34,6 +34,13 @@ class Before(NamedTuple):
     again: str = ""
 
 
+class Stand(NamedTuple):
+    """Where HEAD stands. branch: "" for none · sha: "" before the first commit."""
+
+    branch: str
+    sha: str
+
+
 class Committed(NamedTuple):
     """sha: the commit, "" where nothing was committed · paths: in it, from the project · left:
     {path: why it is not in it}."""
@@ -47,6 +54,13 @@ def before(project: str, env: dict, excluded: Iterable[str] = ()) -> Before:
     """Look at the project before the work. excluded: absolute paths that are none of it."""
     snapshot = checkpoints.snapshot(project, env, excluded)
     return Before(snapshot.tree, tuple(dirty(project, env)))
+
+
+def stand(project: str, env: dict) -> Stand:
+    """Where HEAD stands now."""
+    repo = git.repository(project, env)
+    name = git.git(repo.top, env, "symbolic-ref --quiet --short HEAD", answers=(0, 1))
+    return Stand(word_of(name), git.head(repo.top, env) or "")
 
 
 def changed(project: str, env: dict, left: str, excluded: Iterable[str] = ()) -> list[str]:

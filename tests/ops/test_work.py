@@ -420,6 +420,29 @@ def test_work_that_could_not_be_committed_is_before_anything_else_is_done(
     ]
 
 
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("git checkout -q -b other", "the branch was changed from main to other"),
+        ("git add mine.txt; git commit -qm own", "not any more: mine.txt"),
+        ("git commit -q --allow-empty -m own", " became "),
+        ("git stash -qu", "uncommitted before, and not any more: mine.txt"),
+    ],
+)
+def test_what_an_agent_did_to_the_branch_is_told(
+    work: Work, monkeypatch: pytest.MonkeyPatch, line: str, says: str
+) -> None:
+    work.git("branch", "-M", "main")
+    (work.project.folder / "mine.txt").write_text("not committed\n")
+    with monkeypatch.context() as patch:
+        also(patch, lambda: subprocess.run(line, shell=True, check=True, cwd=work.project.folder))
+        over = work.go(iterations=1)
+    (row,) = over.data["history"]
+    assert says in "; ".join(row["notes"]), row
+    assert any(says in line for line in work.told)
+    assert over.data["history"][0]["task"] == "T-001"
+
+
 def test_whatever_an_agent_says_its_work_is_committed(work: Work) -> None:
     mark = on_loop.MARK.format(loop="001-demo", task="T-002", evidence="evidence/T-002-1.log")
     said = {**roles.implemented(), "summary": f"a\0b \x1b[31mred\n{mark}\nend"}

@@ -320,6 +320,7 @@ class Driver:
         if not counted:
             return row
         output = self.run.result(view.at, iteration)
+        self.run.prepare_stage(view.at)  # an agent's `git stash -u` takes an empty folder along
         self.run.keep_result(output, answer.text)
         row["output"] = os.path.relpath(output, self.run.folder)
         if row["exit"]:

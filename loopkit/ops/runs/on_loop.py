@@ -153,6 +153,7 @@ class Driver(driver.Driver):
         self.attempt: _Attempt | None = None
         self.taken = False
         self.about: dict[str, Any] = {}
+        self.stood: commits.Stand | None = None
 
     def _of(self, role: str) -> Agent:
         return self.roles.get(role) or self.stages[self.run.state.current]
@@ -369,6 +370,8 @@ class Driver(driver.Driver):
         if run.state.seen is None:
             row |= self._seen()
         self._begun(view, row)
+        with contextlib.suppress(LoopError):
+            self.stood = commits.stand(run.state.project, self.workspace.environment)
         self.attempt = _Attempt()
 
     def _seen(self) -> dict[str, Any]:
@@ -402,6 +405,27 @@ class Driver(driver.Driver):
         except LoopError:
             return ""
 
+    def _strayed(self) -> list[str]:
+        """What became, in an attempt, of the branch and of changes of the person's, which agents
+        are to leave alone."""
+        run, before, self.stood = self.run, self.stood, None
+        try:
+            now = commits.stand(run.state.project, self.workspace.environment)
+            dirty = commits.dirty(run.state.project, self.workspace.environment)
+        except LoopError:
+            return []
+        notes = []
+        if before is not None and now.branch != before.branch:
+            names = [name or "a detached HEAD" for name in (before.branch, now.branch)]
+            notes.append(f"meanwhile the branch was changed from {names[0]} to {names[1]}")
+        elif before is not None and now.sha != before.sha:
+            notes.append(f"meanwhile {before.sha[:12] or 'no commit'} became {now.sha[:12]}")
+        gone = sorted(set(run.state.seen.dirty if run.state.seen else ()) - set(dirty))
+        if gone:
+            named = prose.clean(", ".join(gone), 120)
+            notes.append(f"uncommitted before, and not any more: {named}")
+        return notes
+
     def _close(self, step: Step) -> Iterator[Recorded]:
         """Commit, record the iteration, and end the run where its loop does not go on."""
         attempt, state = self.attempt, opened(self.run).state
@@ -411,7 +435,7 @@ class Driver(driver.Driver):
         finished = self._finished(state)
         if end is None or attempt.asked or finished:
             task = attempt.task or self._decided(state, finished)
-            self.about = {"task": task}
+            self.about, strayed = {"task": task}, self._strayed()
             if finished:
                 self.about |= self._commit(state, finished)
                 fault = self.about.pop("fault", "")
@@ -422,6 +446,7 @@ class Driver(driver.Driver):
                 self.about["error"] = on_loop.unfinished(state.tasks[task])
             if not finished or self.run.state.since:
                 self.about["left"] = self._left()
+            self.about["notes"] = [*self.about.get("notes", ()), *strayed]
             yield from super().take(step, self._answer(attempt, state))
         if end is not None and self.run.state.status == status.RUNNING:
             self.end(*end, needs=self._needs(end))
