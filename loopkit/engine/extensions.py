@@ -7,10 +7,12 @@ come first, in names and in imports.
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING
 
 from ..core.journal.errors import LoopError, UsageFault
@@ -38,20 +40,35 @@ def load(name: str, table: Mapping[str, str], group: str, what: str) -> object:
     for point in _points(group):
         if point.name != name:
             continue
-        try:
+        with told(f"{what} {name[:40]!r} ({point.value})"):
             return point.load()
-        except LoopError:
-            raise
-        except Exception as error:
-            raise unusable(f"{what} {name[:40]!r} ({point.value})", error) from error
     fault = f"there is no {what} {name[:40]!r}"
     raise UsageFault(fault, "use one of " + ", ".join(names(table, group)))
 
 
-def unusable(whose: str, error: Exception) -> UsageFault:
-    """A user's own that raised something."""
-    said = " ".join(str(error).split())[:200] or type(error).__name__
-    return UsageFault(f"{whose} cannot be used: {said}", "correct it, or uninstall its package")
+def made(name: str, table: Mapping[str, str], group: str, what: str) -> object:
+    """The same; of a class one that it makes."""
+    loaded = load(name, table, group, what)
+    with told(f"{what} {name[:40]!r}"):
+        return loaded() if isinstance(loaded, type) else loaded
+
+
+def called(name: str, table: Mapping[str, str], what: str) -> AbstractContextManager[None]:
+    """Around what is asked of one that was made."""
+    return nullcontext() if name in table else told(f"{what} {name[:40]!r}")
+
+
+@contextlib.contextmanager
+def told(whose: str) -> Iterator[None]:
+    """Whatever a user's own raises becomes one line: a UsageFault."""
+    try:
+        yield
+    except LoopError:
+        raise
+    except Exception as error:
+        said = " ".join(str(error).split())[:200] or type(error).__name__
+        what = f"{whose} cannot be used: {said}"
+        raise UsageFault(what, "correct it, or uninstall its package") from error
 
 
 def _points(group: str) -> EntryPoints:

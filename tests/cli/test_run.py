@@ -18,6 +18,7 @@ import pytest
 
 from loopkit.core.pipeline import status
 from loopkit.core.pipeline.completion import Verdict, counted
+from loopkit.engine import agents
 from loopkit.ops.runs import completions, validators
 from loopkit.store import journal, runs
 from tests.cli.kit import Answer, Project, at_once
@@ -1171,6 +1172,24 @@ def test_a_notice_that_fails_is_noted_and_fails_nothing(
     assert answer.exit == 0 and f"the command of setting notify: {says}" in answer.err, answer
 
 
+class Point(NamedTuple):
+    name: str
+    loaded: Any
+    value: str = "mine"
+
+    def load(self) -> Any:
+        return self.loaded
+
+
+def offer(monkeypatch: pytest.MonkeyPatch, own: dict[str, dict[str, Any]]) -> None:
+    """Entry points by group and name."""
+
+    def points(group: str) -> list[Point]:
+        return [Point(*item) for item in own.get(group, {}).items()]
+
+    monkeypatch.setattr(metadata, "entry_points", points)
+
+
 def test_strategies_and_validators_of_the_users_own(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -1182,26 +1201,55 @@ def test_strategies_and_validators_of_the_users_own(
         def validate(self, view: completions.View) -> validators.Outcome:
             return validators.Outcome(view.done == 3, [], "not the third")
 
-    class Point(NamedTuple):
-        name: str
-        value: str
-        loaded: Any
-
-        def load(self) -> Any:
-            return self.loaded
-
-    own = {
-        completions.GROUP: [Point("twice", "mine:Twice", Twice)],
-        validators.GROUP: [Point("third", "mine:Third", Third())],
-    }
-
-    def points(group: str, name: str = "") -> list:
-        return [point for point in own.get(group, []) if name in ("", point.name)]
-
-    monkeypatch.setattr(metadata, "entry_points", points)
+    offer(monkeypatch, {completions.GROUP: {"twice": Twice}, validators.GROUP: {"third": Third()}})
     bench.stage("s", "completion: twice\nvalidate: anything\nvalidator: third\n")
     bench.script(s={"text": "x"})
     answer = bench.run("s", "a", "9")
     if answer.exit:  # what a validator of one's own is given needs no leave
         pytest.fail(str(answer))
     assert bench.state()["iteration_completed"] == 3 and "not the third" in bench.progress()
+
+
+class Broken(completions.Strategy, validators.Validator):
+    """One of a user's own that raises at one of its calls."""
+
+    at = ""
+
+    def _do(self, call: str, result: Any) -> Any:
+        if call == self.at:
+            raise KeyError("mine")
+        return result
+
+    def verdict(self, view: completions.View) -> Verdict:
+        return self._do("verdict", counted(view.done, 1, "time"))
+
+    def prepare(self, view: completions.View) -> dict[str, str]:
+        return self._do("prepare", {})
+
+    def settle(self, view: completions.View, answer: agents.Answer) -> list[str]:
+        return self._do("settle", [])
+
+    def validate(self, view: completions.View) -> validators.Outcome:
+        return self._do("validate", validators.Outcome(True, []))
+
+    def interrupt(self) -> None:
+        """Nothing to end."""
+
+    def run(self, *given: object) -> agents.Answer:
+        return self._do("run", agents.Answer("done", "x"))
+
+
+@pytest.mark.parametrize("at", ["", "verdict", "prepare", "settle", "validate", "run"])
+def test_what_a_users_own_raises_fails_the_run_in_one_line(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, at: str
+) -> None:
+    monkeypatch.setattr(Broken, "at", at)
+    groups = (completions.GROUP, validators.GROUP)
+    made = {group: {"mine": Broken} for group in groups}
+    offer(monkeypatch, {**made, agents.GROUP: {"mine": lambda options: Broken()}})
+    bench.stage("s", "completion: mine\nvalidate: anything\nvalidator: mine\nagent: mine\n")
+    answer = bench.lk("run", "s", "a", "3")
+    assert answer.exit == bool(at) and "Traceback" not in answer.err, answer
+    assert bench.state()["status"] == ("failed" if at else "completed")
+    if at:
+        assert "'mine' cannot be used: 'mine'" in bench.state()["error"], bench.state()["error"]

@@ -153,6 +153,25 @@ _KNOWN = {
 }
 
 
+class _Own:
+    """A user's own agent: what it raises is its failure."""
+
+    def __init__(self, agent: Agent, name: str) -> None:
+        self.agent, self.name = agent, name
+
+    def interrupt(self) -> None:
+        self.agent.interrupt()
+
+    def run(
+        self, prompt: Prompt, schema: dict | None, deadlines: Deadlines, folder: str | os.PathLike
+    ) -> Answer:
+        try:
+            with extensions.told(f"agent {self.name[:40]!r}"):
+                return self.agent.run(prompt, schema, deadlines, folder)
+        except LoopError as error:
+            return Answer(FATAL, error=str(error))
+
+
 def names() -> list[str]:
     """All agents there are: ours, then users' own."""
     return extensions.names(_KNOWN, GROUP)
@@ -162,12 +181,8 @@ def make(name: str, options: Options = Options()) -> Agent:  # noqa: B008  # it 
     """The agent of this name. Raises UsageFault for no such agent, one that cannot be loaded, or
     options that it cannot do without; Damaged for a program or file that is not there."""
     maker: Any = extensions.load(name, _KNOWN, GROUP, "agent")
-    try:
-        agent: Agent = maker(options)
-    except LoopError:
-        raise
-    except Exception as error:  # ours raise nothing else
-        raise extensions.unusable(f"agent {name[:40]!r}", error) from error
+    with extensions.told(f"agent {name[:40]!r}"):
+        agent: Agent = maker(options) if name in _KNOWN else _Own(maker(options), name)
     if not options.record:
         return agent
     from .recorder import Recorder

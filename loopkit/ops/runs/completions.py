@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from typing import Any, NamedTuple
 
 from ...core.journal.errors import Damaged
@@ -104,9 +105,13 @@ def names() -> list[str]:
 
 def made(name: str) -> Strategy:
     """The strategy of a name. Raises UsageFault."""
-    found = extensions.load(name, _KNOWN, GROUP, "completion")
-    strategy: Any = found() if isinstance(found, type) else found
+    strategy: Any = extensions.made(name, _KNOWN, GROUP, "completion")
     return strategy
+
+
+def called(name: str) -> AbstractContextManager[None]:
+    """Around what is asked of a strategy: whatever a user's own raises becomes a UsageFault."""
+    return extensions.called(name, _KNOWN, "completion")
 
 
 def check_programs(name: str, environment: dict) -> None:

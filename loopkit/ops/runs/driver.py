@@ -164,7 +164,8 @@ class Driver:
         view = self.view
         strategy, verdict = self.strategies[view.at], completion.Verdict(completion.OPEN)
         if view.done or view.entry.stage.check_before or strategy.asks_before:
-            verdict = strategy.verdict(view)
+            with completions.called(view.entry.stage.completion):
+                verdict = strategy.verdict(view)
         if verdict.word == completion.COMPLETE and view.entry.stage.validate:
             validated = self._validate(view)
             if not validated.passed:
@@ -183,7 +184,7 @@ class Driver:
         """What the stage's own checks say of its last iteration; they run once for each."""
         if self.run.state.validated is not None:
             return validators.Outcome(self.run.state.validated, [], "its checks have failed")
-        outcome = validators.made(view.entry.stage.validator).validate(view)
+        outcome = validators.validated(view.entry.stage.validator, view)
         row = {"stage": view.at, "iteration": view.done, "passed": outcome.passed}
         self.run.record([("validation_ran", {**row, "rows": outcome.rows})])
         if not outcome.passed:
@@ -218,7 +219,8 @@ class Driver:
         view, step = self.view, steps[0]
         iteration = view.done + 1
         try:
-            more = self.strategies[view.at].prepare(view)
+            with completions.called(view.entry.stage.completion):
+                more = self.strategies[view.at].prepare(view)
         except LoopError as error:
             self.end(status.FAILED, "", str(error))
             return {}
@@ -328,7 +330,8 @@ class Driver:
             return row
         row["parsed"] = parsing.parse(answer.text, view.entry.stage.markers)
         strategy = self.strategies[view.at]
-        row["notes"] = strategy.settle(view, answer)
+        with completions.called(view.entry.stage.completion):
+            row["notes"] = strategy.settle(view, answer)
         if strategy.works and self._left_dirty():
             row["dirty"] = True
             row["notes"] = [*row["notes"], "uncommitted changes are left in the working tree"]

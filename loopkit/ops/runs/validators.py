@@ -69,9 +69,15 @@ def names() -> list[str]:
 
 def made(name: str) -> Validator:
     """The validator of a name. Raises UsageFault."""
-    found: Any = extensions.load(name, _KNOWN, GROUP, "validator")
-    validator: Validator = found() if isinstance(found, type) else found
+    validator: Any = extensions.made(name, _KNOWN, GROUP, "validator")
     return validator
+
+
+def validated(name: str, view: View) -> Outcome:
+    """What the validator of a name says. Raises LoopError where it cannot say."""
+    validator = made(name)
+    with extensions.called(name, _KNOWN, "validator"):
+        return validator.validate(view)
 
 
 def check_allowed(workspace: Workspace, line: str, stage: str) -> None:
