@@ -209,5 +209,6 @@ def plan(pipeline: Pipeline, chosen: dict) -> list[str]:
         lines.append(f"  agent {agent}{model}; pause {stage.delay:g} s; deadlines {limits}")
         if stage.validate:
             lines.append(f"  checked by: {'; '.join(stage.validate)}")
-        lines.append(f"  prompt {stage.prompt_file}")
+        if stage.prompt_file:
+            lines.append(f"  prompt {stage.prompt_file}")
     return lines

@@ -228,6 +228,28 @@ def test_a_dry_run_tells_of_the_loop_and_writes_nothing(work: Work) -> None:
     assert "checks that may not run" in answer.out and "(T-001: Write a, with" in answer.out
 
 
+def test_a_dry_run_of_a_goal_names_its_models_and_no_prompt(work: Work) -> None:
+    words = ("run", "looper", "Add a limit", "limits", "--dry-run")
+    out = work.project.ok(*words, "--agent", "command", session=None).out
+    assert "begins a loop limits" in out and "each step asks a fresh agent" in out
+    assert "prompt of iteration" not in out and "all that is known" not in out
+    wanted = Asked("looper", "limits", goal="Add a limit", chosen={})
+    lines = start.shown(Workspace(work.notes.append), wanted).text.splitlines()
+    assert "  coder      opus, else sonnet" in lines and "  prompt " not in lines
+
+
+def test_logs_show_the_last_agent_of_an_iteration_and_name_the_others(work: Work) -> None:
+    assert work.go(iterations=1).data["status"] == "limit"
+    folder = os.path.join(work.run_of().folder, "stage-1-work", "log")
+    for number, name in enumerate(("001", "001-test-T-001", "001-verdict-T-001", "0010")):
+        path = Path(folder, f"{name}.jsonl")
+        path.write_text(f"words of {name}\n")
+        os.utime(path, (number, number))
+    out = work.project.ok("runs", "logs", "demo", session=None).out
+    assert "words of 001-verdict-T-001\n" in out
+    assert "before it: 001.jsonl, 001-test-T-001.jsonl" in out and "0010" not in out
+
+
 def test_only_blocked_tasks_left_is_waiting(work: Work) -> None:
     reply = {"status": "blocked", "summary": "no key", "block_reason": "the API key is missing"}
     work.steps |= {f"implementation T-00{n}": {"reply": reply} for n in (1, 2, 3)}

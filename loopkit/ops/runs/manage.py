@@ -174,6 +174,7 @@ def logs(workspace: Workspace, session: str, iteration: int | None, stage: str) 
     where its result lies."""
     seen = _seen(workspace, session)
     path, result = _log(seen, iteration, stage)
+    path, others = _newest(path)
     try:
         with atomic.opened(path, 1 << 40) as file:
             size = file.seek(0, os.SEEK_END)
@@ -184,6 +185,7 @@ def logs(workspace: Workspace, session: str, iteration: int | None, stage: str) 
             f"there is no log {path}: {error.strerror}", "see loopkit runs show"
         ) from None
     lines = [path, text.rstrip("\n")]
+    lines += [f"the agents before it: {', '.join(others)}"] if others else []
     there = os.path.isfile(result)
     lines += [f"result: {result}"] if there else []
     data = {"log": path, "text": text, "result": result if there else None}
@@ -199,6 +201,23 @@ def _log(seen: Seen, iteration: int | None, stage: str) -> tuple[str, str]:
     at = names.index(stage) if stage else min(state.current, len(names) - 1)
     number = iteration or state.stages[at].done + (state.begun is not None) or 1
     return seen.run.log(at, number), seen.run.result(at, number)
+
+
+def _newest(path: str) -> tuple[str, list[str]]:
+    """Of an iteration that has asked several agents, each for a step of its loop, the log of the
+    last one, and the names of the others in order."""
+    folder, name = os.path.split(path)
+    stem = os.path.splitext(name)[0]
+    try:
+        with os.scandir(folder) as rows:
+            mine = [row for row in rows if row.name == name or row.name.startswith(f"{stem}-")]
+            found = sorted((row.stat().st_mtime_ns, row.name) for row in mine)
+    except OSError:
+        return path, []
+    if not found:
+        return path, []
+    *others, last = [name for _, name in found]
+    return os.path.join(folder, last), others
 
 
 def follow(workspace: Workspace, session: str) -> Iterator[str]:

@@ -250,12 +250,24 @@ def shown(workspace: Workspace, asked: Asked) -> Told:
         *about,
         f"works in {workspace.project}",
         f"keeps state in {dry.folder}",
-        "",
-        f"prompt of iteration 1 of {found.pipeline.entries[0].name}:",
-        "",
-        prompt(dry, found.pipeline, view, 1, more),
     ]
+    if found.pipeline.name == LOOPER:
+        lines += _models(found, dry.state.chosen)
+    else:
+        head = f"prompt of iteration 1 of {found.pipeline.entries[0].name}:"
+        lines += ["", head, "", prompt(dry, found.pipeline, view, 1, more)]
     return Told("\n".join(lines))
+
+
+def _models(found: Ready, chosen: dict) -> list[str]:
+    """What stands in place of a prompt where each step of a loop has its own: who is asked, and
+    with which model."""
+    lines = ["each step asks a fresh agent; what it is told lies in the loop's folder, prompts/"]
+    if chosen.get("agent") or chosen.get("model"):
+        return lines
+    for role, models in found.settings["models"].items():
+        lines.append(f"  {role:<11}{models[0]}" + f", else {models[1]}" * (len(models) > 1))
+    return lines
 
 
 def _in_the_way(found: Ready, asked: Asked, refused: Exception | None) -> list[str]:
