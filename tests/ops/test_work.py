@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import os
 import shlex
+import shutil
 import signal
 import subprocess
 import threading
@@ -226,6 +227,13 @@ def test_a_dry_run_tells_of_the_loop_and_writes_nothing(work: Work) -> None:
     answer = work.project.lk("run", "work", "demo", "--dry-run", session=None)
     assert "works on loop 001-demo, paused: 0 of 3 tasks completed" in answer.out
     assert "checks that may not run" in answer.out and "(T-001: Write a, with" in answer.out
+
+
+def test_what_every_step_would_note_is_noted_once(work: Work) -> None:
+    shutil.rmtree(work.project.folder / ".git")
+    assert work.go(iterations=2).data["iteration_completed"] == 2
+    said = [line for line in work.notes if line.startswith("nothing will be committed")]
+    assert len(said) == 1, work.notes
 
 
 def test_a_dry_run_of_a_goal_names_its_models_and_no_prompt(work: Work) -> None:

@@ -54,6 +54,7 @@ def start(
 ) -> Iterator[Record]:
     """Run a stage or a pipeline until it is complete, a limit is reached or somebody stops it.
     told: gets lines of progress from other threads."""
+    workspace.note = _once(workspace.note)
     try:
         found = checked(workspace, asked)
         yield from map(Told, found.notes)
@@ -88,6 +89,18 @@ def start(
         return
     yield _told(opened, status.FREE, _by_signal(driver))
     notices.give(state, found.settings["notify"], workspace)
+
+
+def _once(note: Callable[[str], None]) -> Callable[[str], None]:
+    """Notes a line that each step would note once."""
+    said: set[str] = set()
+
+    def noted(line: str) -> None:
+        if line not in said:
+            said.add(line)
+            note(line)
+
+    return noted
 
 
 def checked(workspace: Workspace, asked: Asked) -> Ready:
