@@ -174,6 +174,7 @@ Text = Annotated[str, BeforeValidator(text), Field(max_length=LONGEST)]
 Needed = Annotated[Text, AfterValidator(needed)]
 #: On one line.
 Line = Annotated[Text, AfterValidator(_squeezed)]
+NeededLine = Annotated[Line, AfterValidator(needed)]
 Gist = Annotated[Line, Field(max_length=decisions.LONGEST)]
 NeededGist = Annotated[Gist, AfterValidator(needed)]
 Reason = Annotated[NeededGist, BeforeValidator(reason)]
@@ -192,8 +193,6 @@ OptionalFlag = Annotated[Flag | None, BeforeValidator(nothing)]
 _Decision = Annotated[int, BeforeValidator(_number)]
 Decisions = Annotated[list[_Decision], BeforeValidator(_numbers), Field(max_length=MOST)]
 Check = Annotated[Needed, AfterValidator(accepted)]
-
-
 OptionalCheck = Annotated[
     Text, AfterValidator(lambda value: accepted(value) if value.strip() else "")
 ]

@@ -60,15 +60,12 @@ class Lesson(Reply):
 
     what: NeededGist = Field(description="what was done")
     why: NeededGist = Field(description="what came of it")
-    do_instead: NeededGist = Field(description="what to do in its place")
+    do_instead: NeededGist = Field(
+        serialization_alias="avoid", description="what to do in its place"
+    )
     title: _Title = Field("", description="in a few words")
     source: Annotated[str, OneOf(*decisions.SOURCES)] = "implement-fix"
     files: Paths = Field([], description="<path>")
-
-    def to_row(self) -> dict:
-        row = super().to_row()
-        row["avoid"] = row.pop("do_instead" if "do_instead" in row else "doInstead")
-        return row
 
 
 _Short = Annotated[Stripped, Field(max_length=500)]

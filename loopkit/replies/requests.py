@@ -14,20 +14,19 @@ from .fields import (
     MOST,
     Flag,
     Line,
+    NeededLine,
     OneOf,
     OptionalCheck,
     Reply,
     Texts,
     fault,
-    needed,
     nothing,
     several,
     whole,
 )
 from .tasks import TaskList
 
-_Needed = Annotated[Line, AfterValidator(needed)]
-_ByDimension = dict[str, _Needed]
+_ByDimension = dict[str, NeededLine]
 
 
 def _sentence(value: str) -> str:
@@ -39,16 +38,18 @@ def _sentence(value: str) -> str:
 class Order(Reply):
     """The full order of a request that is nearly explicit."""
 
-    objective: _Needed = Field(description="what is to be reached")
-    non_goals: list[_Needed] = Field(
+    objective: NeededLine = Field(description="what is to be reached")
+    non_goals: list[NeededLine] = Field(
         min_length=3, max_length=5, description="what is not done, 3 to 5"
     )
-    constraints: list[_Needed] = Field(min_length=1, description="what must be kept to")
-    acceptance: list[_Needed] = Field(
+    constraints: list[NeededLine] = Field(min_length=1, description="what must be kept to")
+    acceptance: list[NeededLine] = Field(
         min_length=7, max_length=12, description="what will be seen, 7 to 12"
     )
-    must_nots: list[_Needed] = Field(min_length=2, description="what must not happen, 2 at least")
-    stop_conditions: list[_Needed] = Field(
+    must_nots: list[NeededLine] = Field(
+        min_length=2, description="what must not happen, 2 at least"
+    )
+    stop_conditions: list[NeededLine] = Field(
         min_length=3, max_length=5, description="when to stop and ask, 3 to 5"
     )
 
@@ -56,18 +57,18 @@ class Order(Reply):
 class Clarification(Reply):
     """What was answered, and what is assumed, about a vague request."""
 
-    echo: Annotated[_Needed, Field(max_length=clarify.MOST_ECHO), AfterValidator(_sentence)] = (
+    echo: Annotated[NeededLine, Field(max_length=clarify.MOST_ECHO), AfterValidator(_sentence)] = (
         Field(description="the whole request in one sentence")
     )
-    task: _Needed = Field(description="what is to be done")
-    context: _Needed = Field(description="where, and with what")
-    done: _Needed = Field(description="what can be seen at the end")
+    task: NeededLine = Field(description="what is to be done")
+    context: NeededLine = Field(description="where, and with what")
+    done: NeededLine = Field(description="what can be seen at the end")
     approved: Flag = Field(False, description="<yes once the person has agreed to what is assumed>")
     stakes: Line = Field("", description="what it costs if it is wrong")
     reviewers: Line = Field("", description="who has to like it")
     answers: _ByDimension = Field({}, description="<dimension>: what the person chose")
     assumptions: _ByDimension = Field({}, description="<dimension>: what you assume")
-    must_nots: list[_Needed] = Field([], description="what must not happen")
+    must_nots: list[NeededLine] = Field([], description="what must not happen")
     order: Order | None = None
 
     @model_validator(mode="after")
@@ -92,7 +93,7 @@ _Points = Annotated[
     Annotated[int, Field(ge=0, le=2, strict=True), BeforeValidator(whole)] | None,
     BeforeValidator(nothing),
 ]
-_Fact = Annotated[_Needed, Field(max_length=shape.MOST_TEXT)]
+_Fact = Annotated[NeededLine, Field(max_length=shape.MOST_TEXT)]
 
 
 def _pattern(value: str) -> str:
@@ -101,7 +102,7 @@ def _pattern(value: str) -> str:
     return value.removeprefix("./")
 
 
-_Pattern = Annotated[_Needed, AfterValidator(_pattern)]
+_Pattern = Annotated[NeededLine, AfterValidator(_pattern)]
 
 
 class Scores(Reply):
@@ -136,7 +137,7 @@ class MustNot(Reply):
 class Proof(Reply):
     """Another proof, or the word that it keeps what holds already."""
 
-    id: Annotated[_Needed, AfterValidator(str.upper)] = Field(description="C1, M2 or T-003")
+    id: Annotated[NeededLine, AfterValidator(str.upper)] = Field(description="C1, M2 or T-003")
     proof: OptionalCheck = Field("", description="command that fails before the work")
     keeps: Flag = Field(False, description="<true where it holds already and has to stay so>")
     why: Line = Field("", description="what it shows")
@@ -164,6 +165,3 @@ class Request(Reply):
     criteria: Annotated[list[Criterion], Field(max_length=MOST)] = []
     must_nots: Annotated[list[MustNot], Field(max_length=MOST)] = []
     tasks: TaskList = []
-
-    def to_row(self) -> dict:
-        return self.model_dump(mode="json", by_alias=True)

@@ -15,6 +15,7 @@ from .fields import (
     Flag,
     Ids,
     Line,
+    NeededLine,
     OneOf,
     OptionalCheck,
     OptionalCount,
@@ -33,7 +34,6 @@ from .fields import (
     whole,
 )
 
-_Needed = Annotated[Line, AfterValidator(needed)]
 _Said = Annotated[Stripped, AfterValidator(needed)]
 _Summary = Annotated[Line, Field(max_length=2000)]
 
@@ -101,7 +101,7 @@ def _answers(field: str) -> Any:
 class Review(Reply):
     """A review of work: of a wave, of a batch, or of all of it."""
 
-    experts: Annotated[list[_Needed], BeforeValidator(several)] = Field([], description="<name>")
+    experts: Annotated[list[NeededLine], BeforeValidator(several)] = Field([], description="<name>")
     build: _Result = None
     tests: _Result = None
     lint: _Result = None
@@ -132,9 +132,9 @@ class WaveReview(Review):
 class PlanProof(Reply):
     """A proof that the plan's reviewer corrects."""
 
-    id: Annotated[_Needed, AfterValidator(str.upper)] = Field(description="C1 or M2")
+    id: Annotated[NeededLine, AfterValidator(str.upper)] = Field(description="C1 or M2")
     proof: Check = Field(description="command that fails before the work, and passes after it")
-    why: _Needed = Field(description="what is wrong with the old one")
+    why: NeededLine = Field(description="what is wrong with the old one")
 
 
 class PlanReview(Reply):
@@ -247,8 +247,8 @@ class Gate(Reply):
     size: Annotated[int, OneOf(*gate.SIZES), BeforeValidator(_size)] = Field(
         description=f"<{' | '.join(map(str, gate.SIZES))} points of work, 1 for a few lines>"
     )
-    alternative: _Needed = Field(description="the best other way")
-    risk: _Needed = Field(description="what could still go wrong")
+    alternative: NeededLine = Field(description="the best other way")
+    risk: NeededLine = Field(description="what could still go wrong")
     criteria: dict[str, Text] = Field(
         {}, description="<C2>: PASS what was seen | FAIL what is wrong"
     )
