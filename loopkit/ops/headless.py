@@ -73,8 +73,8 @@ def session(folder: str, name: str) -> Iterator[str]:
     """Stand in a folder as a session of its own does, that nobody attends, with nothing of the one
     around us; gives its id."""
     kept, before, data = os.environ.copy(), os.getcwd(), place.data_dir(dict(os.environ))
-    for variable in [one for one in os.environ if one.startswith(("CLAUDE", "LOOPKIT_"))]:
-        if variable not in _KEPT:
+    for variable in list(os.environ):
+        if variable.startswith(("CLAUDE", "LOOPKIT_")) and variable not in _KEPT:
             del os.environ[variable]
     own = f"{RUN}{name}-{uuid.uuid4().hex[:12]}"
     os.environ |= {
@@ -185,15 +185,15 @@ class Driver(drive.Driver):
         text = asked.prompt.text
         if self.who(step) == kinds.FORM:
             text = f"{guides.of(workspace, loop, step)}\n\n{text}"
-        told = self.words(step, text)
+        shown = self.words(step, text)
         with writes(loop.folder):
-            prompts.write(loop.folder, step, number, told, asked.schema)
+            prompts.write(loop.folder, step, number, shown, asked.schema)
         loop.refresh()  # asking for a review records whom it asks
         changes = self._dispatched(loop, step)
         if changes:
             workspace.change(loop, lambda state: changes)
         self._asked[step] = name, self.clock()
-        text = f"{prompts.token(name)}\n\n{told}"
+        text = f"{prompts.token(name)}\n\n{shown}"
         limit = _LONG if step.kind in _CHANGING else _SHORT
         return {
             step: asked._replace(

@@ -275,8 +275,8 @@ class Driver:
         yield Recorded(step, text, row, row["counted"])
         if row["usd"] is None and self.run.state.unpriced == 1 and self.run.state.limits.usd:
             most = self.run.state.limits.usd
-            told = f"nobody says what this agent costs: the limit of ${most:g} cannot be kept"
-            yield Recorded(step, told, {})
+            text = f"nobody says what this agent costs: the limit of ${most:g} cannot be kept"
+            yield Recorded(step, text, {})
 
     def _record(self, view: View, iteration: int, answer: Answer) -> dict[str, Any]:
         """That an iteration has ended, with what the next agent has to know of it."""

@@ -140,8 +140,8 @@ def named(root: str | None, name: str, exactly: bool) -> str:
     given = os.path.basename(os.path.normpath(name))
     if exactly and loops.is_loop(root, given):
         return given
-    fitting = [one for one in loops.names(root) if prose.loop_name(one) == name]
-    alive = [one for one in fitting if not _is_over(root, one)]
+    fitting = [folder for folder in loops.names(root) if prose.loop_name(folder) == name]
+    alive = [folder for folder in fitting if not _is_over(root, folder)]
     return next(reversed(alive or fitting), "")
 
 

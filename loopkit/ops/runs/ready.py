@@ -69,10 +69,10 @@ def amount(text: str | None, kind: str) -> float | None:
     run. Raises UsageFault."""
     if text is None:
         return None
-    found = typed.amount(text, None, kind)
-    if found is None and kind == "iterations":
+    most = typed.amount(text, None, kind)
+    if most is None and kind == "iterations":
         raise UsageFault("a run has a number of iterations", "write one, a large one if need be")
-    return found or 0
+    return most or 0
 
 
 def library(workspace: Workspace) -> tuple[Library, dict]:
