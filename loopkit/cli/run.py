@@ -231,6 +231,8 @@ def _lines(record: starting.Record) -> list[str]:
         return [f"{record.step.kind.replace('_', ' ')}{about}: begun"]
     if isinstance(record, starting.Told | runner.Recorded):
         return [record.text]
+    if isinstance(record, runner.Unusable):
+        return [f"  its answer cannot be used: {record.error}"]
     return [f"failed: {record.text}"] if isinstance(record, runner.Ended) and record.text else []
 
 

@@ -290,9 +290,13 @@ def test_an_agent_that_answers_nonsense_is_tried_again_up_to_the_limit(work: Wor
     assert all("not completed" in row["error"] for row in rows)
     assert [row.get("consensus") for row in work.project.of("panel_recorded")] == [None, None]
     assert "verification exits 2" in open(work.run_of().progress, encoding="utf-8").read()
-    again = work.go(how="resume", iterations=5)
-    assert again.code == 75 and "split T-001: the form is no list" in again.text
-    assert [row["outcome"] for row in again.data["history"][3:]] == ["unusable"] * 2
+    words = ("work", "demo", "--resume", "--iterations", "5")
+    again = work.project.lk("run", *words, "--json", session=None)
+    assert again.exit == 75 and "split T-001: the form is no list" in again.json["error"]
+    assert [row["outcome"] for row in again.json["history"][3:]] == ["unusable"] * 2
+    told = work.project.lk("run", *words[:-1], "6", session=None).out.splitlines()
+    at = told.index("split T-001: begun")
+    assert told[at + 1].startswith("  its answer cannot be used: the form is no list")
 
 
 def test_iterations_that_come_no_further_at_one_step_are_not_repeated_for_ever(work: Work) -> None:
