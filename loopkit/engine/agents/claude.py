@@ -56,6 +56,12 @@ _PASSING = ("overloaded", "server_error")
 _LASTING = ("authentication_failed", "billing_error", "invalid_request", "model_not_found")
 
 
+#: How the client takes an answer for which there is a schema: whoever prints it is asked once more.
+_BY_TOOL = (
+    "You give the answer by one call of the tool StructuredOutput, and print nothing after it."
+)
+
+
 def make(options: Options) -> Claude:
     """Claude Code as the PATH gives it. Raises Damaged where it is not there."""
     agent = Claude(options, options.surroundings)
@@ -81,6 +87,8 @@ class Claude(Program):
         """A reply is one that fits `schema`, checked here: the client may come without one."""
         stream = Stream(self.options)
         words = self._arguments(prompt, schema)
+        if schema is not None:
+            prompt = prompt._replace(text=f"{prompt.text.rstrip()}\n\n{_BY_TOOL}\n")
         end = self.start(words, prompt, deadlines, folder, stream.take, lambda: stream.finished)
         answer = stream.answer(end, deadlines, schema)
         if answer.cost is None and answer.session:

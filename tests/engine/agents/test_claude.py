@@ -365,7 +365,7 @@ def test_how_it_is_called(client: Client, monkeypatch: pytest.MonkeyPatch) -> No
     )
     assert found.outcome == "done"
     words, env = client.seen["argv"], client.seen["env"]
-    assert client.seen["prompt"] == "héllo"
+    assert client.seen["prompt"].startswith("héllo\n\nYou give the answer by one call of the tool")
     assert words[:4] == ["-p", "--output-format", "stream-json", "--verbose"]
     folders = [words[at + 1] for at, word in enumerate(words) if word == "--plugin-dir"]
     assert folders == [*claude.plugins(), "/p"] and all(map(os.path.isdir, folders[:3]))
@@ -388,6 +388,7 @@ def test_without_options_little_is_said(client: Client) -> None:
     client.play("say(result)")
     client.run()
     assert not {"--model", "--max-budget-usd", "--json-schema"} & set(client.seen["argv"])
+    assert "StructuredOutput" not in client.seen["prompt"]
 
 
 @pytest.mark.parametrize(
