@@ -36,6 +36,9 @@ def _functions(text: str) -> list[tuple[str, ast.AST]]:
             if isinstance(child, FUNCTIONS):
                 if not any(_named(one) == "overload" for one in child.decorator_list):
                     found.append((prefix + child.name, child))
+            elif isinstance(getattr(child, "value", None), ast.Lambda):
+                name = ast.unparse(getattr(child, "targets", [getattr(child, "target", child)])[0])
+                found.append((prefix + name, child.value))  # type: ignore[attr-defined]
             elif isinstance(child, ast.ClassDef):
                 look(child, f"{prefix}{child.name}.")
             elif isinstance(child, ast.stmt | ast.excepthandler):
@@ -58,20 +61,23 @@ def _body(node: ast.AST) -> list[ast.stmt]:
 
 def _code(node: ast.AST) -> str:
     """What tells a function from another that does something else."""
-    return "\n".join(ast.dump(part) for part in (node.args, *_body(node)))  # type: ignore[attr-defined]
+    parts = [node.args, *([node.body] if isinstance(node, ast.Lambda) else _body(node))]  # type: ignore[attr-defined]
+    return "\n".join(map(ast.dump, parts))
 
 
 def _empty(lines: list[bytes], node: ast.AST) -> None:
-    """Put `pass` in the place of a function's body."""
-    if not (body := _body(node)):
+    """Put `pass` in the place of a function's body, `None` in that of a lambda's."""
+    body: list = [node.body] if isinstance(node, ast.Lambda) else _body(node)
+    if not body:
         return
     first, last = body[0], body[-1]
+    nothing = b"None" if isinstance(node, ast.Lambda) else b"pass"
     decorated = getattr(first, "decorator_list", None)
     row, column = first.lineno - 1, first.col_offset
     if decorated:
         row = min(one.lineno for one in decorated) - 1
     end_row, end_column = (last.end_lineno or 1) - 1, last.end_col_offset or 0
-    lines[row : end_row + 1] = [lines[row][:column] + b"pass" + lines[end_row][end_column:]]
+    lines[row : end_row + 1] = [lines[row][:column] + nothing + lines[end_row][end_column:]]
 
 
 def says_the_same(text: str, before: str) -> bool:

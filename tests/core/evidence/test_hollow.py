@@ -57,6 +57,8 @@ def test_a_docstring_and_comments_change_nothing() -> None:
         ("def f():\n    'only text'\n", "def f():\n    'only text'\n"),
         ("def f():\n    'text'\n    return 1\n", "def f():\n    'text'\n    pass\n"),
         ("def f(): ...\n", "def f(): pass\n"),
+        ("f = lambda n: n + 1  # it\n", "f = lambda n: None  # it\n"),
+        ("f: Any = lambda: (\n    1)\n", "f: Any = lambda: (\n    None)\n"),
         ("x = 1\n\f\ndef f():\n    return 1\n", "x = 1\n\f\ndef f():\n    pass\n"),
         (
             "def f():\n    @functools.cache\n    def g():\n        return 1\n    return g\n",
