@@ -49,9 +49,10 @@ def try_before(workspace: Workspace, name: str) -> Result:
     """Run a proof on the untouched tree. The same command runs once, whoever it is tried for."""
     loop = workspace.own_loop()
     line = trials.checks(loop.state)[name]
-    known = trials.before_of(loop.state, line)
+    fix = trials.is_fix(loop.state, name)
+    known = None if fix else trials.before_of(loop.state, line)
     if known is None:
-        run = _taken_away if loop.state.waves else baseline.run_named
+        run = _taken_away if loop.state.waves and not fix else baseline.run_named
         outcome, failing = run(workspace, loop, f"{name}-before", line)
         outcome["program"] = _program(workspace, loop, line)
     else:
@@ -98,7 +99,8 @@ def _said(loop: Loop, name: str, line: str) -> str:
         return f"{name} not tried before the work: {trial.why if trial else 'it was changed'}"
     if not trials.keeps(loop.state, name):
         must = "as it must" if trial.result == RED else "so it proves nothing"
-        return f"{name} {'fails' if trial.result == RED else 'passes'} before the work, {must}"
+        what = "fix" if trials.is_fix(loop.state, name) else "work"
+        return f"{name} {'fails' if trial.result == RED else 'passes'} before the {what}, {must}"
     if trial.result == GREEN:
         return f"{name} passes before the work"
     known = loop.state.baselines.get(line, {}).get("failures") or []
@@ -331,8 +333,10 @@ def _hollow(
     known = [when.get(HOLLOW) for when in loop.state.trials.values()]
     if GREEN in (row[0] for row in found.values()) and not _has_red(known):
         for other in loop.state.must_nots:
-            passed = other.id in loop.state.criterion_evidence
-            seen = _emptied(workspace, loop, other.id, other.command, since) if passed else {}
+            shown = loop.state.criterion_evidence.get(other.id)
+            if shown is None or not shown.passed:
+                continue
+            seen = _emptied(workspace, loop, other.id, other.command, since)
             for when, (result, _, ran) in seen.items():
                 token = loop.state.session.token
                 digest.vouch_trial(token, other.id, when, other.command, result, ran or {})

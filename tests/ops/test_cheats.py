@@ -379,6 +379,29 @@ def test_a_task_is_done_by_what_another_did(going: Going) -> None:
     assert "named in the request and not changed: README.md" in end.said
 
 
+@pytest.mark.parametrize(
+    ("line", "vain"), [("grep -q allowed rate.py", True), ("test -f b", False)]
+)
+def test_a_finding_is_fixed_by_what_held_before(going: Going, line: str, vain: bool) -> None:
+    """Its check runs before the fix as well; what passes then does not show it."""
+    begin(going)
+    write(going, LIMIT)
+    going.say(FIRST, DONE)
+    found = {"severity": "BLOCKER", "issue": "too little", "verify": line, "guidance": "more"}
+    token, *others = agents(going.next())
+    going.say(token, {**seen_all(going), "findings": [found]})
+    for other in others:
+        going.say(other, seen_all(going))
+    said = going.next().out
+    how = "passes before the fix, so it proves nothing" if vain else "fails before the fix, as it"
+    assert f"T-002 {how}" in said
+    write(going, {"b": ""})
+    going.say("implementation-T-002-1", DONE)
+    assert "To fill in: gate" in review(going, going.next()).out
+    says = "T-002's check passed before its fix: it does not show it"
+    assert doubts(going) == (says if vain else "")
+
+
 # -- records
 
 

@@ -33,15 +33,22 @@ from . import changes, command, consent, proofs, testfiles
 CANNOT_START = "it cannot be started: "
 #: Why none of the criteria's proofs is taken, though each may stand.
 NOTHING_NEW = "no criterion fails before the work, so nothing would be shown"
+#: The kind of task that mends what was found.
+FIX = "remediation"
 #: How often another proof is asked for in place of one that proves nothing.
 MOST_REPLACED = 3
 
 
 def checks(state: LoopState) -> dict[str, str]:
-    """{whose: command} of the proofs that are tried: criteria, mustNots, then planned tasks."""
+    """{whose: command} of the proofs that are tried: criteria, mustNots, then tasks."""
     rows = {one.id: one.command or "" for one in state.criteria.values()}
-    rows |= {one.id: one.verify for one in state.tasks.values() if one.kind == "work"}
+    rows |= {one.id: one.verify for one in state.tasks.values() if one.kind in ("work", FIX)}
     return {name: line for name, line in rows.items() if line}
+
+
+def is_fix(state: LoopState, name: str) -> bool:
+    """Whether it is a task that mends what was found; before it is then before it was mended."""
+    return name in state.tasks and state.tasks[name].kind == FIX
 
 
 def keeps(state: LoopState, name: str) -> bool:
@@ -60,7 +67,10 @@ def untried(state: LoopState) -> list[str]:
 
 def _is_tried(state: LoopState, name: str, line: str) -> bool:
     """Whether what a proof comes to before the work can still be found out: until the work begins,
-    and for one that the person or the plan's reviewer has corrected."""
+    and for one that the person or the plan's reviewer has corrected; of a fix until it begins."""
+    if is_fix(state, name):
+        task, by_next = state.tasks[name], state.session.dispatches
+        return bool(by_next) and name in state.open and not task.attempts and not task.runs
     newest = [row for row in state.replaced if row.id == name][-1:]
     return not state.waves or any(row.word and row.new == line for row in newest)
 
@@ -74,7 +84,8 @@ def of(state: LoopState, name: str, when: str, line: str | None = None) -> Trial
 
 def before_of(state: LoopState, line: str) -> Trial | None:
     """What the same command came to before the work, whoever it was tried for."""
-    rows = [when.get(BEFORE_WORK) for when in state.trials.values()]
+    tried = ((name, when) for name, when in state.trials.items() if not is_fix(state, name))
+    rows = [when.get(BEFORE_WORK) for _, when in tried]
     return next((row for row in rows if row is not None and row.command == line), None)
 
 
@@ -128,6 +139,8 @@ def vain(state: LoopState) -> dict[str, str]:
 
 
 def _vain(state: LoopState, name: str, line: str) -> str:
+    if is_fix(state, name):
+        return ""
     before = of(state, name, BEFORE_WORK, line) if _is_tried(state, name, line) else None
     if before is not None and before.exit in command.UNSTARTABLE:
         return before.why
@@ -282,6 +295,13 @@ def weakened(state: LoopState) -> list[str]:
         f"{path} changed between the request and the first wave" for path in state.changes.unfit
     ]
     return lines + [f"git ignores what says how checks run, and it changed: {p}" for p in hidden]
+
+
+def unfixed(state: LoopState) -> list[str]:
+    """Fixes whose check passed before them: nothing shows that they were made."""
+    seen = {name: of(state, name, BEFORE_WORK) for name in state.tasks if is_fix(state, name)}
+    green = [name for name, trial in seen.items() if trial and trial.result == GREEN]
+    return [f"{name}'s check passed before its fix: it does not show it" for name in green]
 
 
 def thin(state: LoopState) -> dict[str, str]:

@@ -316,7 +316,7 @@ def doubts(state: LoopState) -> list[str]:
     unseen = [what for what, answer in judged.items() if (answer or {}).get("looked") is False]
     by_hand = _by_hand(judged)
     by_hand += [f"{what}: did not look" for what in unseen if f"{what}: {_BY_HAND}" not in by_hand]
-    checks = [*trials.gaps(state), *trials.hollow(state)]
+    checks = [*trials.gaps(state), *trials.hollow(state), *trials.unfixed(state)]
     checks += [*trials.untold(state), *trials.weakened(state)]
     failed = [row.id for row in state.replaced if row.failed and not row.word]
     replaced = [f"{name}'s proof was replaced after it failed" for name in failed]
