@@ -128,6 +128,7 @@ def _looked(workspace: Workspace, loop: Loop, wave: int | None) -> list[str]:
         "unanswered": _unanswered(loop),
         "early": early,
         "unfit": [path for path in early if testfiles.of_either(path, lines, tables.tests())],
+        "above": _above(workspace, loop),
         "outside": _outside(workspace, loop),
         "unmoved": _unmoved(workspace, loop, found.whole),
     }
@@ -159,7 +160,7 @@ def _looked(workspace: Workspace, loop: Loop, wave: int | None) -> list[str]:
 def _is_new(state: LoopState, data: dict) -> bool:
     known = state.changes
     rows = [Changed(**{"added": None, "removed": None, **row}) for row in data["files"]]
-    names = ("session", "unanswered", "outside", "unmoved")
+    names = ("session", "unanswered", "outside", "unmoved", "above")
     alone = [data.get(name, []) for name in names]
     seen = (known.whole, known.ignored, [getattr(known, name) for name in names])
     return (rows, data["ignored"], alone) != seen
@@ -352,6 +353,20 @@ def _unmoved(workspace: Workspace, loop: Loop, rows: list[Changed]) -> list[str]
         if word not in changed and not testfiles.of_tests(word, tables.tests())
         if not rules.forbidden(state, word)
     ]
+
+
+def _above(workspace: Workspace, loop: Loop) -> list[str]:
+    """What says how checks run, lies above the project (up to where all throw things away), and has
+    changed since the request."""
+    began, table = clock.epoch(loop.state.session.started_at), tables.tests()
+    folder, found = os.path.realpath(workspace.project), []
+    ends = ("/", os.path.realpath(tempfile.gettempdir()))
+    while began and (folder := os.path.dirname(folder)) not in ends:
+        with contextlib.suppress(OSError):
+            paths = [os.path.join(folder, name) for name in os.listdir(folder)]
+            settings = [path for path in paths if testfiles.of_settings(path, "", table)]
+            found += [path for path in settings if _age(folder, path) >= began + 1]
+    return found
 
 
 def _outside(workspace: Workspace, loop: Loop) -> list[str]:

@@ -265,6 +265,19 @@ def test_settings_that_git_ignores(going: Going) -> None:
     assert end.how == "MONITOR" and "sitecustomize.py" in end.doubts, end
 
 
+def test_settings_that_lie_above_the_project(going: Going) -> None:
+    """pytest takes the nearest ones."""
+    above = going.project.folder.parent / "pytest.ini"
+
+    def work(going: Going) -> None:
+        write(going, {**LIMIT, **BREAKS})
+        above.write_text("[pytest]\naddopts = --deselect proj/tests/test_rate.py\n")
+        os.utime(above, (2e9, 2e9))
+
+    end = ends(going, work, {"criteria": [proof(NEW_PYTEST)], "must_nots": UNSEEN})
+    assert f"what says how checks run changed above the project: {above}" in end.doubts, end
+
+
 def test_a_file_that_is_only_there(going: Going) -> None:
     """It needs the work, and shows nothing: a review says so."""
     asked = {"criteria": [proof("test -f done.txt")]}

@@ -100,6 +100,7 @@ class ChangesMeasured(EventType):
     early: list[Text] = []
     unfit: list[Text] = []
     outside: list[Text] = []
+    above: list[Text] = []
     unmoved: list[Text] = []
 
     def fold(self, state: LoopState) -> None:
@@ -113,7 +114,7 @@ class ChangesMeasured(EventType):
             known.tests, known.settings = self.tests, self.settings
             known.session, known.unanswered = self.session, self.unanswered
             known.early, known.unfit, known.outside = self.early, self.unfit, self.outside
-            known.unmoved = self.unmoved
+            known.unmoved, known.above = self.unmoved, self.above
         else:
             known.waves[self.wave] = rows
             known.base, known.at = self.checkpoint or known.base, self.at

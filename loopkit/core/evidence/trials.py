@@ -294,6 +294,10 @@ def weakened(state: LoopState) -> list[str]:
     lines += [
         f"{path} changed between the request and the first wave" for path in state.changes.unfit
     ]
+    lines += [
+        f"what says how checks run changed above the project: {path}"
+        for path in state.changes.above
+    ]
     return lines + [f"git ignores what says how checks run, and it changed: {p}" for p in hidden]
 
 

@@ -313,6 +313,7 @@ class Changes:
     session: paths that the main session itself wrote · unanswered: tasks that are done and for
     which no coder answered · early: paths that changed between the request and the first wave ·
     unfit: of these tests and settings of checks · outside: what was written outside the project ·
+    above: settings of checks in folders above it that changed ·
     unmoved: files that the request names and that are as they were · first: {path: the journal
     line that measured it first} · base: number of the checkpoint that was measured last · at: when
     · touched: files that must not change and did · asked: about how many of the newest the person
@@ -331,6 +332,7 @@ class Changes:
         self.early: list[str] = []
         self.unfit: list[str] = []
         self.outside: list[str] = []
+        self.above: list[str] = []
         self.unmoved: list[str] = []
         self.first: dict[str, int] = {}
         self.base: int | None = None
