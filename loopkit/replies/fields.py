@@ -24,6 +24,7 @@ from ..core.evidence import command
 from ..core.journal.errors import UsageFault
 from ..core.memory import decisions
 from ..core.plan import drafts
+from ..core.plan.schema import plain
 
 #: Characters of one text and entries of a list at the most.
 LONGEST, MOST = 50_000, 200
@@ -148,16 +149,12 @@ class OneOf:
 
     def __init__(self, *values: str | int, **also: str | int) -> None:
         self.values, self.also = values, also
-        self.known = {self._plain(value): value for value in values} | also
-
-    @staticmethod
-    def _plain(value: Any) -> str:
-        return re.sub(r"[\s_-]+", "_", str(value).strip().lower())
+        self.known = {plain(value): value for value in values} | also
 
     def _read(self, value: Any) -> Any:
         if isinstance(value, bool) or not isinstance(value, str | int):
             return value
-        return self.known.get(self._plain(value), value)
+        return self.known.get(plain(value), value)
 
     def __get_pydantic_core_schema__(
         self, source: Any, handler: GetCoreSchemaHandler
@@ -218,8 +215,8 @@ class Reply(BaseModel):
         """The field that a key means: `blockedBy` and `blocked-by` are `blocked_by`."""
         if key in cls.model_fields or not isinstance(key, str):
             return key
-        plain = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|-", "_", key).lower()
-        return cls.also.get(plain, plain if plain in cls.model_fields else key)
+        own = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|-", "_", key).lower()
+        return cls.also.get(own, own if own in cls.model_fields else key)
 
     @model_validator(mode="before")
     @classmethod

@@ -10,6 +10,7 @@ from pydantic import ValidationError
 from pydantic.alias_generators import to_camel
 
 from ..core.journal import prose
+from ..core.plan.schema import shown
 from . import Invalid
 from .fields import Reply
 
@@ -195,34 +196,28 @@ def _fault(fault: dict) -> str:
     return f"{where}: {what}" if where else what
 
 
-def _shown(value: object) -> str:
-    if isinstance(value, list | dict):
-        return "a list" if isinstance(value, list) else "a record"
-    text = repr(value if not isinstance(value, str) or len(value) <= 40 else value[:39] + "…")
-    return text[:60]
-
-
 def _must(fault: dict) -> str:
     """What a field must be."""
     kind, value, context = fault["type"], fault.get("input"), fault.get("ctx") or {}
-    shown = f", not {_shown(value)}"
+    said = shown(value)
+    instead = f", not {said}"
     if kind in ("literal_error", "union_tag_invalid", "union_tag_not_found"):
         expected = context.get("expected") or context.get("expected_tags") or ", ".join(_KINDS)
-        given = context.get("tag", _shown(value)) if kind == "union_tag_invalid" else _shown(value)
+        given = context.get("tag", said) if kind == "union_tag_invalid" else said
         field = "kind " if kind.startswith("union") else ""
         allowed = str(expected).replace(" or ", ", ").replace("'", "")
         return f"{field}must be one of {allowed}, not {given}"
     number = "a whole number" if isinstance(value, int) else "a number"
-    record = f"must be a record of `name: value` lines{shown}"
+    record = f"must be a record of `name: value` lines{instead}"
     least, most = context.get("min_length", 0), context.get("max_length", 0)
     unit = "characters" if isinstance(value, str) else "entries"
     texts = {
         "missing": "must be given",
         "extra_forbidden": "must be left out, there is no such field",
-        "greater_than_equal": f"must be {number} from {context.get('ge', 0):g} on{shown}",
-        "less_than_equal": f"must be at most {context.get('le', 0):g}{shown}",
-        "string_type": f"must be a text{shown}",
-        "list_type": f"must be a list, like [a, b]{shown}",
+        "greater_than_equal": f"must be {number} from {context.get('ge', 0):g} on{instead}",
+        "less_than_equal": f"must be at most {context.get('le', 0):g}{instead}",
+        "string_type": f"must be a text{instead}",
+        "list_type": f"must be a list, like [a, b]{instead}",
         **dict.fromkeys(("dict_type", "model_type", "model_attributes_type"), record),
         "string_too_long": f"must have at most {most:,} characters",
         "too_long": f"must have at most {most:,} {unit}",
@@ -231,11 +226,11 @@ def _must(fault: dict) -> str:
     if kind in texts:
         return texts[kind]
     if kind.startswith("bool"):
-        return f"must be true or false{shown}"
+        return f"must be true or false{instead}"
     if kind.startswith(("int", "float", "finite")):
         number = "a whole number" if kind.startswith("int") else "a number"
         digits = isinstance(value, str) and value.strip().isdigit()
-        return f"must be {number}{shown}{', without quotes' if digits else ''}"
+        return f"must be {number}{instead}{', without quotes' if digits else ''}"
     return str(fault["msg"])
 
 

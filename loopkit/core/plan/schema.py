@@ -96,31 +96,33 @@ def _faults(value: object, schema: dict, defs: dict, path: str) -> list:
 
 
 def _said(path: str, must: str, value: object = None) -> list:
-    shown = "" if value is None else f", not {_shown(value)}"
-    return [f"{path}: must {must}{shown}" if path else f"it must {must}{shown}"]
+    given = "" if value is None else f", not {shown(value)}"
+    return [f"{path}: must {must}{given}" if path else f"it must {must}{given}"]
 
 
-def _shown(value: object) -> str:
+def shown(value: object) -> str:
+    """A value in the words of a fault."""
     if isinstance(value, (list, dict)):
         return "a list" if isinstance(value, list) else "a record"
     return repr(value if not isinstance(value, str) or len(value) <= 40 else value[:39] + "…")[:60]
 
 
-def _plain(value: object) -> str:
+def plain(value: object) -> str:
+    """A word without its spelling: `Needs-clarification` is `needs_clarification`."""
     return re.sub(r"[\s_-]+", "_", str(value).strip().lower())
 
 
 def _word(value: object, schema: dict, path: str) -> list:
     words = schema.get("enum") or [schema["const"]]
-    known = {_plain(one) for one in (*words, *schema.get("also", ()))}
-    if not isinstance(value, (bool, float)) and _plain(value) in known:
+    known = {plain(one) for one in (*words, *schema.get("also", ()))}
+    if not isinstance(value, (bool, float)) and plain(value) in known:
         return []
     return _said(path, "be one of " + ", ".join(map(str, words)), value)
 
 
 def _union(value: object, kinds: list, defs: dict, path: str) -> list:
     """It fits one of them. `null` is any word for nothing."""
-    if {"type": "null"} in kinds and (isinstance(value, str) and _plain(value) in _NOTHING):
+    if {"type": "null"} in kinds and (isinstance(value, str) and plain(value) in _NOTHING):
         return []
     told = [_faults(value, one, defs, path) for one in kinds if one.get("type") != "null"]
     named = [one for one in kinds if _same_kind(value, one, defs)]
@@ -170,7 +172,7 @@ def _number(value: object, schema: dict, defs: dict, path: str) -> list:
 
 
 def _flag(value: object, schema: dict, defs: dict, path: str) -> list:
-    if isinstance(value, bool) or isinstance(value, str) and _plain(value) in _TRUTH:
+    if isinstance(value, bool) or isinstance(value, str) and plain(value) in _TRUTH:
         return []
     return _said(path, "be true or false", value)
 
@@ -198,9 +200,9 @@ def _record(value: object, schema: dict, defs: dict, path: str) -> list:
     begin, faults, given = f"{path}." if path else "", [], set()
     for key, one in value.items():
         name = _field(key, schema) if fields else None
-        given.add(name or _plain(key))
+        given.add(name or plain(key))
         if one is None or one == "" and name not in needed:
-            given.discard(name or _plain(key))  # what does not apply is left out
+            given.discard(name or plain(key))  # what does not apply is left out
         elif name and name in fields:
             blank = name in needed and isinstance(one, str) and not one.strip()
             at = begin + name
