@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 
 from ..core.journal.session import GUIDE
+from ..core.journal.state import LoopState
 from ..core.steps import kinds
-from ..core.steps.kinds import Step
+from ..core.steps.kinds import KINDS, Step
+from ..core.steps.request import wanted
 from ..render import prompts
 from ..store import place
 from ..store.loop import Loop
@@ -35,7 +37,8 @@ def due(workspace: Workspace, loop: Loop, steps: list[Step]) -> str:
     """The texts for these steps that this session has not been shown yet; "" where there are
     none."""
     told = loop.state.session.notices
-    names = [_RULES, _REQUEST, *(name for step in steps for name in _SKILLS.get(step.kind, ()))]
+    skills = [name for step in steps for name in _skills(loop.state, step)]
+    names = [_RULES, _REQUEST, *skills]
     fresh = [one for one in dict.fromkeys(names) if GUIDE + one not in told]
     texts = [(one, _body(workspace, loop, one)) for one in fresh]
     changes = [("notice_given", {"name": GUIDE + one}) for one, text in texts if text]
@@ -46,8 +49,17 @@ def due(workspace: Workspace, loop: Loop, steps: list[Step]) -> str:
 
 def of(workspace: Workspace, loop: Loop, step: Step) -> str:
     """The request and all texts of a step, for an agent that has been shown nothing."""
-    names = (_REQUEST, *_SKILLS.get(step.kind, ()))
+    names = (_REQUEST, *_skills(loop.state, step))
     return "\n\n".join(filter(None, (_body(workspace, loop, name) for name in names)))
+
+
+def _skills(state: LoopState, step: Step) -> list[str]:
+    """The skills of a step; how work is cut is none of a form's without tasks, which a planner
+    gives."""
+    names = list(_SKILLS.get(step.kind, ()))
+    if KINDS[step.kind].reply == "request" and "tasks" not in wanted(state):
+        names = [name for name in names if name != _TASKS]
+    return names
 
 
 def _body(workspace: Workspace, loop: Loop, name: str) -> str:

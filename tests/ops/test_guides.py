@@ -40,6 +40,12 @@ def test_each_text_is_told_once(project: Project) -> None:
     ]
 
 
+def test_where_a_planner_cuts_the_work_the_form_does_not(project: Project) -> None:
+    project.start("add a limit", "--approval", "supervisor")
+    text = told(project, kinds.SCORE)
+    assert "# How: shape" in text and "# How: decomposition" not in text
+
+
 def test_beside_agents_the_rules_and_the_request_are_enough(project: Project) -> None:
     project.start()
     text = told(project)
