@@ -96,9 +96,10 @@ def _fault(error: LoopError, shown: str, lines: Mapping[tuple, int]) -> Fault:
 
 
 def lint(workspace: Workspace, paths: list[str]) -> Result:
-    """What is wrong with task files, those in docs/plans where none is named. Code 1 where a run
-    would refuse one."""
+    """What is wrong with task files, those in docs/plans where none is named; the name of a run
+    means its own there. Code 1 where a run would refuse one."""
     base = workspace.folder if paths else workspace.project
+    paths = [_of_run(workspace, base, path) for path in paths]
     found: list[Fault] = []
     tasks = 0
     for path in paths or _kept(base):
@@ -121,6 +122,14 @@ def lint(workspace: Workspace, paths: list[str]) -> Result:
     faults = [fault._asdict() for fault in found]
     data = {"faults": faults, "said": text, "next": [], "tasks": tasks}
     return Result(None, text, data, code=1 if errors else 0)
+
+
+def _of_run(workspace: Workspace, base: str, name: str) -> str:
+    """The tasks of a run of that name, seen from `base`; else the path as it is."""
+    own = os.path.join(workspace.project, path_of(name))
+    if not is_name(name) or os.path.lexists(os.path.join(base, name)) or not os.path.exists(own):
+        return name
+    return os.path.relpath(own, base)
 
 
 def _worked(path: str, tasks: int) -> str:

@@ -128,6 +128,7 @@ def test_lint_names_each_doubt_and_counts(case: Case) -> None:
     assert (every.code, every.text) == (0, "2 tasks checked: 0 errors, 0 warnings")
     named = taskfile.lint(workspace, [taskfile.path_of("csv")])
     assert named.text.endswith("\nwork them: loopkit run work csv 6")
+    assert taskfile.lint(workspace, ["csv"]).text == named.text
 
 
 @pytest.mark.parametrize(("tasks", "iterations"), [(0, 3), (1, 5), (5, 11), (10, 18), (20, 33)])
