@@ -50,11 +50,6 @@ def in_folder(project: str, folder: str, token: str, environment: dict) -> Leave
     return Leave(folder, lines, patterns)
 
 
-def settings(environment: dict) -> str:
-    """The file in which the person allows patterns for all their projects."""
-    return personal.path(environment)
-
-
 def missing(state: LoopState, leave: Leave) -> list[tuple[str, str]]:
     """(whose, command) of the checks that may not run yet."""
     return [

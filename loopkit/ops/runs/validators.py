@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from ...core.journal import settings
 from ...core.journal.errors import Refused
 from ...engine import extensions, process
-from ...store import leave
+from ...store import personal
 from .. import consent
 from ..verify import environment_of
 from ..workspace import Workspace
@@ -85,6 +85,6 @@ def check_allowed(workspace: Workspace, line: str, stage: str) -> None:
     if consent.uncovered(workspace, [(stage, line)]):
         raise Refused(
             f"nobody has allowed the check of stage {stage}: {line}",
-            f"the person adds verify_allow = [{line!r}] to {leave.settings(workspace.environment)}",
+            f"the person adds verify_allow = [{line!r}] to {personal.path(workspace.environment)}",
             code="unconfirmed",
         )
