@@ -27,6 +27,7 @@ LOCK_STEP = 0.01
 #: What to do where something else stands in a file's or a folder's place.
 _IN_THE_WAY = {
     errno.ELOOP: "remove the link",
+    errno.ENOENT: "its folder is gone: look who removes it",
     **dict.fromkeys(
         (errno.EINVAL, errno.EISDIR, errno.ENOTDIR, errno.EEXIST, errno.ENXIO, errno.ENODEV),
         "it is in the way: look at it, remove it",

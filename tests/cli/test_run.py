@@ -876,6 +876,8 @@ def test_what_somebody_did_to_a_runs_folder(bench: Bench) -> None:
     assert answer.exit == 0 and bench.state("b")["status"] == "completed", answer
     assert "cannot be read and is left out" in bench.lk("runs", "show", "a").err
     shutil.rmtree(stage)
+    answer = bench.run("s", "c", "1", "--", "rm", "-r", ".loop/runs/c")
+    assert answer.exit == 3 and "its folder is gone" in answer.err, answer
     for session in "ab":
         (bench.folder(session) / "ledger.jsonl").write_text("garbage\n")
     answer = bench.lk("runs")
