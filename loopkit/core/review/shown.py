@@ -77,13 +77,18 @@ def unchecked(state: LoopState) -> list[str]:
 
 
 def merged(answers: Iterable[tuple[list[str], dict]]) -> dict:
-    """One review of what its agents said, each with the views it carried: all findings, of each
-    proof the worst answer; of a mustNot that it is broken, else that somebody saw it kept."""
+    """One review of what its agents said, each with the views it carried: all findings, what is
+    said alike once; of each proof the worst answer; of a mustNot that it is broken, else that
+    somebody saw it kept."""
     rows = list(answers)
     whole = {**rows[0][1], "experts": [name for names, _ in rows for name in names]}
-    whole["findings"] = [
-        {**row, "experts": _views(row, names)} for names, given in rows for row in given["findings"]
-    ]
+    found: dict[tuple, dict] = {}
+    for names, row in ((names, row) for names, given in rows for row in given["findings"]):
+        key = row.get("severity"), row.get("place"), row["issue"]
+        before = {name: value for name, value in found.get(key, {}).items() if value}
+        views = dict.fromkeys([*before.get("experts", ()), *_views(row, names)])
+        found[key] = {**row, **before, "experts": list(views)}
+    whole["findings"] = list(found.values())
     for field, order in (("proofs", (NO, PARTLY, YES)), ("must_nots", (BROKEN, KEPT, UNSEEN))):
         told: dict[str, dict[str, list]] = {}
         for names, given in rows:

@@ -115,6 +115,15 @@ def test_a_finding_is_of_the_view_that_it_names_else_of_all_that_its_agent_carri
     assert [row["experts"] for row in whole["findings"]] == [["b"], ["a", "b"]]
 
 
+def test_what_two_agents_say_alike_is_one_finding_of_both() -> None:
+    row = {"issue": "x", "place": "a.py:1", "verify": ""}
+    other = {**row, "verify": "test -f b"}
+    whole = shown.merged([(["a"], {"findings": [row]}), (["b", "c"], {"findings": [other]})])
+    assert whole["findings"] == [{**other, "experts": ["a", "b", "c"]}]
+    whole = shown.merged([(["a"], {"findings": [row, {**row, "place": "a.py:2"}]})])
+    assert [one["place"] for one in whole["findings"]] == ["a.py:1", "a.py:2"]
+
+
 def test_a_proof_that_shows_nothing_blocks_until_another_stands_and_was_looked_at() -> None:
     book = seen(proofs={"C1": f"no: {WHY}"})
     (finding,) = book.state.findings.values()
