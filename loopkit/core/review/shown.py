@@ -85,9 +85,9 @@ def merged(answers: Iterable[tuple[list[str], dict]]) -> dict:
     found: dict[tuple, dict] = {}
     for names, row in ((names, row) for names, given in rows for row in given["findings"]):
         key = row.get("severity"), row.get("place"), row["issue"]
-        before = {name: value for name, value in found.get(key, {}).items() if value}
-        views = dict.fromkeys([*before.get("experts", ()), *_views(row, names)])
-        found[key] = {**row, **before, "experts": list(views)}
+        before = {field: value for field, value in found.get(key, {}).items() if value}
+        experts = dict.fromkeys([*before.get("experts", ()), *_views(row, names)])
+        found[key] = {**row, **before, "experts": list(experts)}
     whole["findings"] = list(found.values())
     for field, order in (("proofs", (NO, PARTLY, YES)), ("must_nots", (BROKEN, KEPT, UNSEEN))):
         told: dict[str, dict[str, list]] = {}
