@@ -255,15 +255,17 @@ def agents(path: str) -> list:
 _TAIL = 1 << 20
 
 
-def _tail(path: str) -> list:
-    """The lines at a transcript's end, the first perhaps cut; none where it cannot be read."""
+def _tail(path: str, word: bytes = b"") -> list:
+    """The lines at a transcript's end, the first perhaps cut; none where it cannot be read, or
+    none of them has that word."""
     try:
         state = os.stat(path)
         if not stat.S_ISREG(state.st_mode):
             return []
         with open(path, "rb", buffering=0) as file:
             file.seek(max(0, state.st_size - _TAIL))
-            return file.read(_TAIL).split(b"\n")
+            end = file.read(_TAIL)
+            return end.split(b"\n") if word in end else []
     except (OSError, ValueError):
         return []
 
@@ -274,7 +276,7 @@ def queued(path: str, since: str = "") -> tuple:
     commands wait for the turn's end; no turn follows from commands of the client's own (/compact).
     since: the stamp before which one was left behind by a client that was killed."""
     waiting: list = []
-    for line in _tail(path):
+    for line in _tail(path, b'"queue-operation"'):
         if b'"queue-operation"' not in line:
             continue
         operation = line.partition(b'"operation"')[2].lstrip(b': "').partition(b'"')[0]
@@ -306,10 +308,8 @@ def interrupted(path: str, prompt: str = "") -> bool:
 
 def by_hand(path: str) -> bool:
     """Whether the newest turn was begun by the client's shell mode, of which no hook hears."""
-    lines = _tail(path)
-    if not any(b"<bash-" in line for line in lines):
-        return False
-    rows = _messages(line for line in reversed(lines) if b'"tool_result"' not in line)
+    lines = reversed(_tail(path, b"<bash-"))
+    rows = _messages(line for line in lines if b'"tool_result"' not in line)
     texts = (_text(row) for row in rows if row["type"] == "user" and not row.get("isMeta"))
     return next(filter(None, texts), "").startswith("<bash-")
 
