@@ -156,6 +156,8 @@ class Headless:
 
 #: Looks after which a line that cannot be seen is typed anew.
 TYPED_ANEW = 100
+#: A dialog of the client that asks for a yes, by what it shows.
+YES = r"❯ 1\. Yes"
 
 
 class Terminal:
@@ -211,6 +213,20 @@ class Terminal:
     def keys(self, *names: str) -> None:
         """Press keys, by tmux's names."""
         self.tmux("send-keys", "-t", "client", *names)
+
+    def answer(self, dialog: str, key: str = "Enter") -> None:
+        """Wait until `dialog` (a regular expression) is on the screen, and press a key until it is
+        gone: a busy client does not take each."""
+        self.see(dialog)
+        tries: list[bool] = []
+
+        def gone() -> bool:
+            if len(tries) % TYPED_ANEW == 0:
+                self.keys(key)
+            tries.append(True)
+            return not re.search(dialog, self.screen)
+
+        self.wait(f"an end of the dialog {dialog!r}", gone)
 
     def type(self, words: str) -> None:
         """Type a line without Enter, and wait until it can be seen; what a busy client has not

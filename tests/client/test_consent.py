@@ -6,7 +6,7 @@ import json
 import uuid
 from pathlib import Path
 
-from tests.client.harness import Sandbox
+from tests.client.harness import YES, Sandbox
 from tests.client.model import Reply, Scenario, Text, Turn, bash, here_document
 from tests.core.attacks import ATTACKS
 
@@ -92,7 +92,7 @@ def test_in_a_terminal_the_person_says_yes_in_a_dialog(place, tmux) -> None:
     terminal.see("runs the project's own code: before the work, after it, and on a copy")
     terminal.see(CHECK)
     assert missing(here, session) == [CHECK]
-    terminal.keys("Enter")
+    terminal.answer(YES)
     terminal.wait("what the command says", lambda: here.model.heard("next: loopkit next"))
     assert missing(here, session) == [] and not ran.exists()
 

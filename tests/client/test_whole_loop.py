@@ -3,7 +3,7 @@ task tools."""
 
 from __future__ import annotations
 
-from tests.client.harness import EVERYTHING, ROOT, Sandbox
+from tests.client.harness import EVERYTHING, ROOT, YES, Sandbox
 from tests.client.scenarios import FOUR, ONE, REQUEST, greeting, greetings
 from tests.client.test_flows import CARD, at_its_price
 
@@ -73,7 +73,7 @@ def test_in_auto_mode_in_a_terminal_with_one_dialog(place, tmux) -> None:
     terminal = here.terminal(*AUTO, allowed=())
     terminal.say(f"/loop:start {REQUEST}")
     terminal.see("runs the project's own code")
-    terminal.keys("Enter")
+    terminal.answer(YES)
     terminal.wait("the end of the turn", lambda: here.model.heard(CARD))
     assert here.state["status"] == "completed" and here.model.unanswered == []
     # agents run in the background: their reports wake the session
