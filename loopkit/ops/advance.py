@@ -197,19 +197,29 @@ class _Run:
         by = str(row.get("by", ""))
         seen = {} if by == events.HAND else row.get("seen")
         looked = drive.looked(loop.state, step, seen, self.workspace.project)
+        files = self._transcripts(loop, name) if seen and looked is False else []
+        if files:  # the client may write of its last calls after the hook has taken the answer
+            seen = looks.read(files)[0]
+            looked = drive.looked(loop.state, step, seen, self.workspace.project)
         return Answer(DONE, text=row["text"], final=corrected, by=by, looked=looked)
 
     def _is_quiet(self, loop: Loop, name: str) -> bool:
         """Its transcript says nothing new for QUIET seconds: it was killed, or came to its last
         turn, and no hook has heard of that."""
-        main = transcript.find(
-            place.config_dir(self.workspace.environment), loop.state.session.owner
-        )
-        for path in transcript.agents(main) if main else ():
-            if prompts.named(looks.started(path)[0]) == name:
-                with contextlib.suppress(OSError):
-                    return time.time() - os.stat(path).st_mtime > QUIET
+        with contextlib.suppress(OSError, ValueError):
+            written = max(os.stat(path).st_mtime for path in self._transcripts(loop, name))
+            return time.time() - written > QUIET
         return False
+
+    def _transcripts(self, loop: Loop, name: str) -> list[str]:
+        """Of the agent that was started with a prompt."""
+        config = place.config_dir(self.workspace.environment)
+        main = transcript.find(config, loop.state.session.owner)
+        for path in transcript.agents(main) if main else ():
+            line, files = looks.started(path)
+            if prompts.named(line) == name:
+                return files
+        return []
 
     def _unfit(self, loop: Loop, step: Step, fault: LoopError, text: str) -> None:
         """The step is due once more; its next prompt says why."""

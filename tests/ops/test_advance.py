@@ -589,6 +589,25 @@ def test_a_review_that_did_not_look_is_asked_for_once_more_and_then_gives_monito
     assert "🟡 MONITOR" in over.out and "\n! thorough review: did not look\n" in over.out
 
 
+def test_a_look_that_the_client_wrote_after_the_answer_counts(going: Going) -> None:
+    going.begin()
+    going.did("limiter")
+    going.next()
+    going.say("thorough_review-1-1", REVIEW, seen={"calls": 0, "read": [], "commands": []})
+    folder = Path(going.project.environment["HOME"], ".claude", "projects", "p")
+    (folder / S1 / "subagents").mkdir(parents=True)
+    (folder / f"{S1}.jsonl").touch()
+    look = {"type": "tool_use", "id": "t", "name": "Bash", "input": {"command": "git diff a b"}}
+    rows = [
+        {"type": "user", "message": {"content": "loop:thorough_review-1-1"}},
+        {"type": "assistant", "message": {"content": [look]}},
+    ]
+    lines = "".join(json.dumps(row) + "\n" for row in rows)
+    (folder / S1 / "subagents" / "agent-a1.jsonl").write_text(lines)
+    assert going.next().steps == FORM
+    assert going.project.of("review_thorough")[-1]["looked"] is True
+
+
 def test_a_review_looks_at_what_was_changed_whatever_the_tasks_say(going: Going) -> None:
     """Tasks that name no file, work that no coder did: as a lazy session left it."""
     going.begin(part("limiter") | {"files": []})
