@@ -249,9 +249,19 @@ class Terminal:
         self.tmux("paste-buffer", "-p", "-d", "-b", "paste", "-t", "client")
 
     def say(self, words: str) -> None:
-        """Type a line and send it."""
+        """Type a line and send it; an Enter that a busy client has not taken is pressed anew."""
         self.type(words)
-        self.keys("Enter")
+        shown = words.strip()[-20:]
+        tries: list[bool] = []
+
+        def sent() -> bool:
+            if len(tries) in (0, TYPED_ANEW):
+                self.keys("Enter")
+            tries.append(True)
+            rows = [row for row in self.screen.splitlines() if row.lstrip().startswith("❯")]
+            return len(tries) > TYPED_ANEW or not rows or shown not in rows[-1]
+
+        self.wait(f"{shown!r} sent", sent)
 
     def kill(self) -> None:
         """kill -9 of the client."""
